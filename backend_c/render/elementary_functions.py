@@ -21,6 +21,7 @@ from hlo.elementary.fast import (
     BOUNDED_F64,
     FAST_FUNCTIONS,
     FAST_FUNCTIONS_F64,
+    SINGLE,
     Bounded,
     evaluate_fast,
     evaluate_fast_f64,
@@ -51,7 +52,10 @@ def definitions(body: str, dialect: Dialect) -> str:
         elif _is_sequence(name):
             texts[_function(name, dialect.function)] = None
         elif name.removesuffix("_fast") in FAST_FUNCTIONS and name.endswith("_fast"):
-            texts[_fast_function(name.removesuffix("_fast"), dialect.function)] = None
+            called = name.removesuffix("_fast")
+            # Targets that compute f64 in software have sequences of f32 alone, if there are any.
+            own = SINGLE.get(called, called) if dialect is EMBEDDED else called
+            texts[_fast_function(called, own, dialect.function)] = None
         elif name.removesuffix("_f64_fast") in FAST_FUNCTIONS_F64 and name.endswith("_f64_fast"):
             texts[_fast_f64_function(name.removesuffix("_f64_fast"), dialect.function)] = None
         elif name in elementary.COMPLEX_FUNCTIONS:
@@ -191,13 +195,14 @@ def _function(name: str, prefix: str) -> str:
 
 
 @cache
-def _fast_function(name: str, prefix: str) -> str:
-    """Render a function of f32 values, of an error below one unit in the last place."""
+def _fast_function(name: str, own: str, prefix: str) -> str:
+    """Render a function of f32 values by the sequence ``own``, of an error below one unit in the
+    last place."""
 
     def sequence(*operands: Value) -> Value:
-        return evaluate_fast(name, CFloatMachine(), *operands)
+        return evaluate_fast(own, CFloatMachine(), *operands)
 
-    arity = FAST_FUNCTIONS[name].arity
+    arity = FAST_FUNCTIONS[own].arity
     return function_text(f"hlo_{name}_fast", prefix, arity, sequence, "float")
 
 

@@ -237,6 +237,15 @@ class CFloatMachine:
     def low_word(self, x: Value) -> Value:
         return x.printer.bind(_HALF_WORD, f"(uint32_t)hlo_bits_f64({x.text})")
 
+    def quarter_turns(self, x: Value) -> tuple[Value, Value, Value]:
+        turns = x.printer.bind(_WORD, f"hlo_quarter_turns_f32({x.text})")
+        quadrant = x.printer.bind(_HALF_WORD, f"hlo_quadrant_of({turns.text})")
+        parts = [
+            x.printer.bind(_FLOAT, f"hlo_{part}_of_quadrant({turns.text})")
+            for part in ("high", "low")
+        ]
+        return quadrant, parts[0], parts[1]
+
 
 def _text(value: Value | float, kind: str) -> str:
     """Render a variable's name, or a number."""

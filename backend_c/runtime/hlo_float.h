@@ -8,6 +8,8 @@
  *   hlo_fused_T(a, b, c)        a * b + c, rounded once if the processor has that, else twice
  *   hlo_product_error_f64(a, b, product)      a * b - product, exactly (Dekker's TwoProd), for the
  *       rounded product of factors below 2**996 whose last bit is above 2**-1074
+ *   hlo_quarter_turns_f32(x)    2/pi x, modulo 4 and in fixed point; hlo_quadrant_of it, and the rest
+ *       in hlo_high_of_quadrant + hlo_low_of_quadrant
  *   hlo_reduce_precision_T(x, exponent_bits, mantissa_bits), for f16 and bf16 too
  *
  * Narrower floats are held as floats, and all but reduce-precision serve for them: the results are
@@ -52,6 +54,39 @@ HLO_FUNCTION double hlo_product_error_f64(double a, double b, double product) {
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
 }
 #endif
+
+/* 2/pi x modulo 4 with 62 bits of fraction, for finite x >= 2**-13 (Payne and Hanek, 1983): of the
+ * product with 2/pi those bits are computed that count. Bits of 2/pi before its first are 0. */
+HLO_FUNCTION uint64_t hlo_quarter_turns_f32(float x) {
+    static const uint32_t two_over_pi[] = {0u,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                                           0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu,
+                                           0xdebbc561u};
+    const uint32_t word = hlo_bits_f32(x) & 0x7fffffffu, exponent = word >> 23;
+    const uint64_t mantissa = (word & 0x7fffffu) | 0x800000u;
+    const uint32_t place = exponent < 120u ? 0u : exponent - 120u, at = place >> 5;
+    const uint32_t left = place & 31u, right = 32u - left;
+    const uint64_t pairs[3] = {(uint64_t)two_over_pi[at] << 32 | two_over_pi[at + 1],
+                               (uint64_t)two_over_pi[at + 1] << 32 | two_over_pi[at + 2],
+                               (uint64_t)two_over_pi[at + 2] << 32 | two_over_pi[at + 3]};
+    return ((mantissa * (pairs[0] >> right)) << 32) +
+           mantissa * (uint32_t)(pairs[1] >> right) +
+           ((mantissa * (uint32_t)(pairs[2] >> right)) >> 32);
+}
+
+/* The nearest quadrant to quarters of turns, and what is left of them as a sum of two floats. */
+HLO_FUNCTION uint32_t hlo_quadrant_of(uint64_t turns) {
+    return (uint32_t)((turns + ((uint64_t)1 << 61)) >> 62);
+}
+HLO_FUNCTION int64_t hlo_rest_of_quadrant(uint64_t turns) {
+    return (int64_t)(turns - ((uint64_t)hlo_quadrant_of(turns) << 62));
+}
+HLO_FUNCTION float hlo_high_of_quadrant(uint64_t turns) {
+    return (float)hlo_rest_of_quadrant(turns) * 2.168404344971009e-19f; /* 2**-62 */
+}
+HLO_FUNCTION float hlo_low_of_quadrant(uint64_t turns) {
+    const int64_t rest = hlo_rest_of_quadrant(turns);
+    return (float)(rest - (int64_t)(float)rest) * 2.168404344971009e-19f;
+}
 
 /* Whether a compiler knows a number while it compiles: an operand that limits others mostly is one. */
 #if defined(__GNUC__) && !defined(__CUDACC__)

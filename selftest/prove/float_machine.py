@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -11,8 +12,12 @@ import numpy as np
 from hlo.elementary.double_double import to_odd, two_product, two_sum
 from hlo.elementary.fast import evaluate_fast, evaluate_fast_f64
 from hlo.elementary.machine import Condition, Machine
+from hlo.elementary.pi import pi
 from hlo.values import Array
 from interp.exact.elementary_machine import NumpyMachine
+
+_BITS = 300
+_TWO_OVER_PI: int = math.floor(2 / pi(_BITS) * 2**_BITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,25 @@ class NumpyFloatMachine:
 
     def low_word(self, x: Array) -> Array:
         return np.asarray(x).view(np.int64).astype(np.int32)
+
+    def quarter_turns(self, x: Array) -> tuple[Array, Array, Array]:
+        words = np.asarray(x).view(np.uint32) & 0x7FFFFFFF
+        turns = np.array(list(map(_quarter_turns, words.ravel().tolist())), np.uint64)
+        turns = turns.reshape(words.shape)
+        quadrant = (turns + np.uint64(1 << 61)) >> np.uint64(62)
+        rest = (turns - (quadrant << np.uint64(62))).view(np.int64)
+        high = rest.astype(np.float32)
+        low = (rest - high.astype(np.int64)).astype(np.float32)
+        unit = np.float32(2.0**-62)
+        return quadrant.astype(np.uint32).view(np.int32), high * unit, low * unit
+
+
+def _quarter_turns(word: int) -> int:
+    """Return 2/pi x modulo 4 with 62 bits of fraction, as ``hlo_quarter_turns_f32`` has them: by 96
+    bits of 2/pi."""
+    exponent = max(word >> 23, 120) - 150
+    window = (_TWO_OVER_PI >> (_BITS - 94 - exponent)) & (2**96 - 1)
+    return ((word & 0x7FFFFF | 0x800000) * window >> 32) & (2**64 - 1)
 
 
 def evaluated_fast(name: str, *operands: Array, once: bool) -> Array:

@@ -7,7 +7,8 @@ vectors. The error is below one unit in the last place of the exact result for e
 (``docs/proofs.md``), whether multiplications and additions are fused or not; special values are
 those of the exact function, and subnormal numbers count. ``FAST_FUNCTIONS_F64`` are those of f64 in
 f64 arithmetic; the others of f64 are exact in ``fast``, too. A function may have shorter sequences
-for operands up to a bound, under names of their own (``BOUNDED``, ``BOUNDED_F64``).
+for operands up to a bound, under names of their own (``BOUNDED``, ``BOUNDED_F64``), and one that
+takes a little float64 may have another of f32 alone (``SINGLE``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from hlo.elementary.fast import (
     power,
     power_f64,
     roots,
+    single,
+    single_power,
     trigonometric,
     trigonometric_f64,
 )
@@ -42,6 +45,7 @@ __all__ = [
     "BOUNDED_F64",
     "FAST_FUNCTIONS",
     "FAST_FUNCTIONS_F64",
+    "SINGLE",
     "Bounded",
     "DoubleMachine",
     "FloatMachine",
@@ -59,9 +63,12 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
     "atan2": Function(inverse_trigonometric.atan2, arity=2, parity=_ODD),
     "atanh": Function(logarithm.atanh, parity=_ODD),
     "cbrt": Function(roots.cbrt, parity=_ODD),
+    "cbrt_single": Function(single.cbrt, parity=_ODD),
     "cosh": Function(hyperbolic.cosh, parity=_EVEN),
+    "cosh_single": Function(single.cosh, parity=_EVEN),
     "cosine": Function(trigonometric.cosine, parity=_EVEN),
     "cosine_near": Function(trigonometric.near_cosine, parity=_EVEN),
+    "cosine_single": Function(single.cosine, parity=_EVEN),
     "cosine_unit": Function(trigonometric.unit_cosine),
     "erf": Function(error_function.erf, parity=_ODD),
     "exponential": Function(exponential.exponential),
@@ -70,11 +77,15 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
     "log_plus_one": Function(logarithm.log_plus_one),
     "logistic": Function(exponential.logistic),
     "power": Function(power.power, arity=2),
+    "power_single": Function(single_power.power, arity=2),
     "rsqrt": Function(roots.rsqrt),
+    "rsqrt_single": Function(single.rsqrt),
     "sine": Function(trigonometric.sine, parity=_ODD),
     "sine_near": Function(trigonometric.near_sine, parity=_ODD),
+    "sine_single": Function(single.sine, parity=_ODD),
     "sine_unit": Function(trigonometric.unit_sine),
     "sinh": Function(hyperbolic.sinh, parity=_ODD),
+    "sinh_single": Function(single.sinh, parity=_ODD),
     "tan": Function(trigonometric.tan, parity=_ODD),
     "tanh": Function(exponential.tanh, parity=_ODD),
 }
@@ -94,6 +105,12 @@ FAST_FUNCTIONS_F64: Mapping[str, Function] = {
     "sinh": Function(exponential_f64.sinh, parity=_ODD),
     "tan_near": Function(trigonometric_f64.near_tan, parity=_ODD),
     "tanh": Function(exponential_f64.tanh, parity=_ODD),
+}
+
+
+# The functions above that have sequences of f32 alone, under these names.
+SINGLE: Mapping[str, str] = {
+    name: f"{name}_single" for name in ("cbrt", "cosh", "cosine", "power", "rsqrt", "sine", "sinh")
 }
 
 

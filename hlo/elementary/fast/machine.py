@@ -81,6 +81,10 @@ class FloatMachine(FusingMachine[V], Protocol[V]):
     def low_word(self, x: Any) -> Word:
         """Return the low 32 bits of the encoding of a float64."""
 
+    def quarter_turns(self, x: V) -> tuple[Word, V, V]:
+        """Return 2/pi x as k + high + low: the low bits of an integer k, and |high + low| <= 1/2,
+        by integers alone; for finite x >= 2**10, anything for others."""
+
 
 def with_sign_of(x: V, sign: V, machine: FloatMachine[V]) -> V:
     """Return ``x``, negated where ``sign`` is negative or -0."""

@@ -10,7 +10,7 @@ from hlo.elementary.fast.machine import BIAS, FloatMachine, horner, with_sign_of
 from hlo.elementary.machine import Condition, V
 
 _SMALLEST_NORMAL = 2.0**-126
-_LARGEST = 2.0**128 - 2.0**104
+LARGEST = 2.0**128 - 2.0**104
 _LN2 = 0.6931471805599453
 # 2/ln(2) and a third of it: log2((1 + s) / (1 - s)) = _TWICE s + _THIRD s**3 + s**5 (…)
 _TWICE, _THIRD = 2.8853900817779268, 0.9617966939259757
@@ -27,15 +27,15 @@ def power(x: V, y: V, machine: FloatMachine[V]) -> V:
     Special cases are those of C (C11 F.10.4.4).
     """
     size = machine.absolute(x)
-    exponent = machine.select(y > _LARGEST, _LARGEST, y)
-    exponent = machine.select(y < -_LARGEST, -_LARGEST, exponent)
+    exponent = machine.select(y > LARGEST, LARGEST, y)
+    exponent = machine.select(y < -LARGEST, -LARGEST, exponent)
     product = machine.widened(exponent) * _wide_log2(size, machine)
     product = machine.wide.select(product > 160.0, 160.0, product)
     product = machine.wide.select(product < -160.0, -160.0, product)
     biased = (product - _SHIFT) + _ROUND_BIASED
     r = machine.narrowed((product - (biased - _ROUND_BIASED)) * _LN2)
     result = scaled(grown(r, machine) + 1.0, machine.low_word(biased), machine)
-    return _special(x, y, result, machine)
+    return with_special_cases(x, y, result, machine)
 
 
 def _wide_log2(x: V, machine: FloatMachine[V]) -> Any:
@@ -65,7 +65,7 @@ def _is_integer(y: V, machine: FloatMachine[V]) -> Condition:
     return (y >= 2.0**23) | machine.equal((y + 2.0**23) - 2.0**23, y)
 
 
-def _special(x: V, y: V, result: V, machine: FloatMachine[V]) -> V:
+def with_special_cases(x: V, y: V, result: V, machine: FloatMachine[V]) -> V:
     """Replace ``result``, |x|**y for finite x but 0, by C's special cases."""
     size, exponent = machine.absolute(x), machine.absolute(y)
     zero, infinite = machine.equal(size, 0.0), machine.equal(size, INFINITY)

@@ -1,4 +1,4 @@
-"""Divide with more than the precision of an f32."""
+"""Divide, and take what products differ from, with more than the precision of an f32."""
 
 from __future__ import annotations
 
@@ -19,3 +19,20 @@ def reciprocal(high: V, low: V, machine: FloatMachine[V]) -> V:
 def leading_bits(x: V, machine: FloatMachine[V]) -> V:
     """Truncate x to 12 bits: products of two such numbers are exact."""
     return machine.from_bits(machine.bits(x) & -(1 << 12))
+
+
+def product_error(a: V, b: V, product: V, machine: FloatMachine[V]) -> V:
+    """Return a * b - product for the rounded product, but for what is beyond f32's exponents."""
+    return -remainder(product, a, b, machine)
+
+
+def remainder(near: V | float, a: V, b: V, machine: FloatMachine[V]) -> V:
+    """Evaluate near - a * b for a product that differs by a few last bits of 12, to 2**-34 of it.
+
+    Products of halves are exact, and the first one differs from ``near`` by so little that the
+    difference is exact, too (Sterbenz' lemma).
+    """
+    first, other = leading_bits(a, machine), leading_bits(b, machine)
+    a_rest, b_rest = a - first, b - other
+    rest = (-(first * other) + near) - first * b_rest
+    return (rest - a_rest * other) - a_rest * b_rest

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Generic, NamedTuple
+
 from hlo.elementary.fast.logarithm import INFINITY, split
 from hlo.elementary.fast.machine import BIAS, MANTISSA_BITS, ROUND, FloatMachine, horner
 from hlo.elementary.machine import V
@@ -27,12 +29,16 @@ def rsqrt(x: V, machine: FloatMachine[V]) -> V:
     return machine.select((y > 0.0) & (y < INFINITY), result, y)
 
 
-def cbrt(x: V, machine: FloatMachine[V]) -> V:
-    """Evaluate the cube root for x >= 0.
+class CubeRoot(NamedTuple, Generic[V]):
+    """Represent x = scale**3 w with w in [sqrt(1/8), sqrt(8)), and y next to the root of w."""
 
-    x = 8**q w with w in [sqrt(1/8), sqrt(8)). A polynomial gives y next to the root of w, and one
-    Newton step, y + (w - y**3) / (3 y**2), the rest; w - y**3 cancels, and so is taken in float64.
-    """
+    w: V
+    y: V
+    scale: V
+
+
+def cube_root_guess(x: V, machine: FloatMachine[V]) -> CubeRoot[V]:
+    """Evaluate a polynomial next to the cube root of finite x > 0."""
     small = x < _SMALLEST_NORMAL
     normal = machine.select(small, x * 2.0**24, x)
     k, m, _ = split(machine.bits(normal), machine)
@@ -43,8 +49,17 @@ def cbrt(x: V, machine: FloatMachine[V]) -> V:
     w = m * machine.select(above, 2.0, machine.select(below, 0.5, 1.0))
     root = machine.select(above, _ROOT_OF_TWO, machine.select(below, _ROOT_OF_HALF, 1.0))
     y = horner(m, CUBE_ROOT, machine) * root
+    return CubeRoot(w, y, machine.from_bits(machine.bits(biased) << MANTISSA_BITS))
+
+
+def cbrt(x: V, machine: FloatMachine[V]) -> V:
+    """Evaluate the cube root for x >= 0.
+
+    One Newton step, y + (w - y**3) / (3 y**2), takes a guess to the rest; w - y**3 cancels, and so
+    is taken in float64.
+    """
+    w, y, scale = cube_root_guess(x, machine)
     wide = machine.widened(y)
     rest = machine.narrowed(machine.widened(w) - wide * wide * wide)
     result = y + rest / (y * y * 3.0)
-    result = result * machine.from_bits(machine.bits(biased) << MANTISSA_BITS)
-    return machine.select((x > 0.0) & (x < INFINITY), result, x)
+    return machine.select((x > 0.0) & (x < INFINITY), result * scale, x)

@@ -99,7 +99,7 @@ def _window(x: Any, machine: FloatMachine[V]) -> list[Any]:
     return products
 
 
-def _near_quadrant(x: V, machine: FloatMachine[V]) -> Quadrant[V]:
+def near_quadrant_of(x: V, machine: FloatMachine[V]) -> Quadrant[V]:
     """Reduce 0 <= x <= NEAR modulo pi/2."""
     biased, high, low = near_quadrant(x, _PIECES, ROUND, machine)
     return Quadrant(machine.bits(biased), high, low)
@@ -132,34 +132,34 @@ def _by_quadrant(k: Word, even: V, odd: V, machine: FloatMachine[V]) -> V:
     return machine.from_bits(machine.bits(chosen) ^ ((k & 2) << 30))
 
 
-def _sine_of(reduced: Quadrant[V], machine: FloatMachine[V]) -> V:
+def sine_of(reduced: Quadrant[V], machine: FloatMachine[V]) -> V:
     """Evaluate the sine of a reduced angle."""
     return _by_quadrant(reduced.k, _sine(reduced, machine), _cosine(reduced, machine), machine)
 
 
-def _cosine_of(reduced: Quadrant[V], machine: FloatMachine[V]) -> V:
+def cosine_of(reduced: Quadrant[V], machine: FloatMachine[V]) -> V:
     """Evaluate the cosine of a reduced angle, as the sine one quadrant further."""
-    return _sine_of(reduced._replace(k=reduced.k + 1), machine)
+    return sine_of(reduced._replace(k=reduced.k + 1), machine)
 
 
 def sine(x: V, machine: FloatMachine[V]) -> V:
     """Evaluate sin(x) for x >= 0; NaN for infinity."""
-    return _sine_of(quadrant(x, machine), machine)
+    return sine_of(quadrant(x, machine), machine)
 
 
 def cosine(x: V, machine: FloatMachine[V]) -> V:
     """Evaluate cos(x) for x >= 0; NaN for infinity."""
-    return _cosine_of(quadrant(x, machine), machine)
+    return cosine_of(quadrant(x, machine), machine)
 
 
 def near_sine(x: V, machine: FloatMachine[V]) -> V:
     """Evaluate sin(x) for 0 <= x <= NEAR."""
-    return _sine_of(_near_quadrant(x, machine), machine)
+    return sine_of(near_quadrant_of(x, machine), machine)
 
 
 def near_cosine(x: V, machine: FloatMachine[V]) -> V:
     """Evaluate cos(x) for 0 <= x <= NEAR."""
-    return _cosine_of(_near_quadrant(x, machine), machine)
+    return cosine_of(near_quadrant_of(x, machine), machine)
 
 
 def unit_sine(x: V, machine: FloatMachine[V]) -> V:
