@@ -114,11 +114,11 @@ class _Search:
         return region if region is not None and region.windowed >= _FEWEST else None
 
     def largest(self, of: tuple[Instruction, int], most: int) -> Iterator[_Banded]:
-        """Yield the plan with the highest bands of a value that fit, by bisection; if there are
-        none, that with the lowest."""
+        """Yield the plan with the highest bands of a value that fit, by bisection, made as low as
+        so many can be, as the last one overlaps; if there are none, that with the lowest."""
         result, dimension = of
-        best = self._tried(result, dimension, 1)
-        low, high = 1, -(-array(result.shape).dims[dimension] // 2)
+        best, total = self._tried(result, dimension, 1), array(result.shape).dims[dimension]
+        low, high = 1, -(-total // 2)
         while best.bytes <= most and low < high:
             middle = (low + high + 1) // 2
             tried = self._tried(result, dimension, middle)
@@ -126,7 +126,9 @@ class _Search:
                 low, best = middle, tried
             else:
                 high = middle - 1
-        yield best
+        even = -(-total // -(-total // low))
+        lower = self._tried(result, dimension, even) if even < low else best
+        yield lower if lower.bytes <= most else best
 
     def _tried(self, result: Instruction, dimension: int, rows: int) -> _Banded:
         """Return the plan with bands of so many rows of a value."""

@@ -7,7 +7,7 @@ that computes is a fused producer (the prologue of a contraction). A :class:`Wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from backend_c.ir import index as ix
@@ -24,8 +24,9 @@ class Element:
 
     ``sizes``, for a shape with bounded dimensions, has the actual size of each as an INDEX
     expression: the elements are those of the bound, and beyond the size they mean nothing.
-    ``array`` is set when the elements simply lie in memory in row-major order. ``patch`` is set
-    when they are those of an operand but for a window.
+    ``array`` is set when the elements simply lie in memory in row-major order, ``is_window`` when
+    they are those of a window of an array in memory. ``patch`` is set when they are those of an
+    operand but for a window.
     """
 
     shape: ArrayShape
@@ -33,6 +34,7 @@ class Element:
     sizes: tuple[Expr, ...] = ()
     array: Array | None = None
     patch: Patch | None = None
+    is_window: bool = False
 
     def size(self, dimension: int) -> Expr:
         """Return the actual size of a dimension."""
@@ -58,14 +60,22 @@ class Patch:
 Value = Element | tuple["Value", ...]
 
 
-def array_reader(array: Array, shape: ArrayShape, sizes: tuple[Expr, ...] = ()) -> Element:
-    """Return the reader of an array in memory."""
+def array_reader(
+    array: Array,
+    shape: ArrayShape,
+    sizes: tuple[Expr, ...] = (),
+    within: tuple[int, ...] | None = None,
+) -> Element:
+    """Return the reader of an array in memory; ``within``: of a window of one of such dims."""
+    dims = shape.dims if within is None else within
 
     def at(*index: Expr) -> Expr:
         if not array.elements:  # in a loop that never runs, but the load might move out of it
             return Constant(array.element_type, 0)
-        return Load(array, ix.linearize(index, shape.dims))
+        return Load(array, ix.linearize(index, dims))
 
+    if within is not None:
+        return Element(shape, at, sizes, is_window=True)
     return Element(shape, at, sizes, array)
 
 
@@ -99,7 +109,7 @@ def memoised(element: Element, scope: Scope, instruction: Computed | None = None
     """
     # Keys of different readers must differ, even at one index.
     identity = object()
-    in_memory = element.array is not None
+    in_memory = element.array is not None or element.is_window
 
     def at(*index: Expr) -> Expr:
         if in_memory:
@@ -114,7 +124,7 @@ def memoised(element: Element, scope: Scope, instruction: Computed | None = None
             scope.remember(key, found)
         return found
 
-    made = Element(element.shape, at, element.sizes, element.array, element.patch)
+    made = replace(element, at=at)
     return made if instruction is None or in_memory else claimed(made, scope, instruction)
 
 
@@ -136,6 +146,8 @@ class Writer:
     Beside each array whose shape is bounded is the s32 array of its actual sizes (``size_arrays``).
     ``short`` collects the static results of which less is there than their shape says.
     ``epilogue`` maps index and values of a kernel to the values that are stored in their place.
+    ``within``: by number, the dims of what a result is a window of. ``firsts``: the index in the
+    results at which that of the first element is.
     """
 
     scope: Scope
@@ -144,6 +156,8 @@ class Writer:
     size_arrays: tuple[Array | None, ...]
     short: list[tuple[int, tuple[Expr, ...]]] = field(default_factory=list)
     epilogue: Callable[[tuple[Expr, ...], tuple[Expr, ...]], tuple[Expr, ...]] | None = None
+    within: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    firsts: tuple[Expr, ...] = ()
 
     def __call__(self, index: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
         """Store one element of every result."""
@@ -160,12 +174,25 @@ class Writer:
         """
         named = list(values) if len(values) == 1 else [self.scope.bind(value) for value in values]
         for number, value in zip(numbers, named, strict=True):
-            offset = self.scope.folded(ix.linearize(index, self.shapes[number].dims))
+            offset = self.scope.folded(self.offset(number, index))
             self.scope.store(self.arrays[number], offset, value)
+
+    def offset(self, number: int, index: tuple[Expr, ...]) -> Expr:
+        """Return where an element of a result is in its array."""
+        if self.firsts:
+            index = tuple(map(ix.add, self.firsts, index))
+        return ix.linearize(index, self.within.get(number, self.shapes[number].dims))
+
+    def window(self, shape: ArrayShape, firsts: tuple[Expr, ...]) -> Writer:
+        """Return the writer of a window of the only result, which begins at an index."""
+        (whole,) = self.shapes
+        within = {0: self.within.get(0, whole.dims)}
+        return replace(self, shapes=(shape,), within=within, firsts=firsts, short=[])
 
     def reader(self, number: int) -> Element:
         """Return the reader of a result that is written."""
-        return array_reader(self.arrays[number], self.shapes[number])
+        within = self.within.get(number)
+        return array_reader(self.arrays[number], self.shapes[number], within=within)
 
     def sizes(self, number: int, sizes: tuple[Expr, ...]) -> None:
         """Store the actual sizes of a result; to be called before its elements are written.

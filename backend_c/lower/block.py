@@ -15,8 +15,9 @@ import numpy as np
 from backend_c.ir.loop_ir import Kernel
 from backend_c.ir.settings import Settings
 from backend_c.lower.columns import Columns
-from backend_c.lower.kernel_builder import KernelBuilder, inputs_of
-from backend_c.lower.plan import Buffer, Copy, Launch, Origin, Plan, Step, Value
+from backend_c.lower.kernel_arguments import inputs_of
+from backend_c.lower.kernel_builder import KernelBuilder
+from backend_c.lower.plan import Buffer, Copy, Launch, Origin, Plan, Step, Value, View
 from hlo.module import Computation, Module
 from hlo.passes.common_subexpressions import computation_key
 from hlo.types import S32, ArrayShape, Shape, element_type_of
@@ -34,6 +35,7 @@ class Block:
         self.reusable: set[Buffer] = set()
         self._owned: frozenset[Buffer] = frozenset()
         self.origin = Origin()  # of the steps being written
+        self.outside: set[Buffer] = set()  # arguments and constants: not in the workspace
 
     def constant(self, values: np.ndarray) -> Buffer:
         """Add a buffer that the program brings along."""
@@ -41,17 +43,23 @@ class Block:
         assert element_type is not None, values.dtype
         buffer = self.plan.buffer(ArrayShape(element_type, values.shape))
         self.plan.constants.append((buffer, values))
+        self.outside.add(buffer)
         return buffer
 
     def launch(
-        self, computation: Computation, operands: list[Value], patched: Buffer | None = None
+        self,
+        computation: Computation,
+        operands: list[Value],
+        patched: Buffer | None = None,
+        placed: View | None = None,
     ) -> Value:
         """Emit the launch of one kernel: elemental instructions around at most one hero.
 
-        ``patched`` has the elements of an operand already: only its update is written.
+        ``patched`` has the elements of an operand already: only its update is written. ``placed``
+        says where the result is to be, if that is within another buffer.
         """
         shape = computation.root_instruction.shape
-        result = patched or self.new_buffers(shape)
+        result = patched or (self.view(shape, placed) if placed else self.new_buffers(shape))
         outputs = self.buffers_of(result)
         kernel, inputs = self._built(computation, operands, outputs, is_patch=patched is not None)
         if not kernel.body:
@@ -86,7 +94,9 @@ class Block:
         )
         if is_patch:
             return builder.build(operands, outputs)
-        key = computation_key(computation), _pattern(operands, {})
+        # Of results, what they are windows of.
+        numbers: dict[Buffer, int] = {}
+        key = computation_key(computation), _pattern(operands, numbers), _pattern(outputs, numbers)
         if key not in self._kernels:
             self._kernels[key], _ = builder.build(operands, outputs)
         return self._kernels[key], inputs_of(operands)
@@ -120,6 +130,11 @@ class Block:
             return ()  # tokens carry nothing
         sizes = self.plan.buffer(ArrayShape(S32, (shape.rank,))) if shape.is_dynamic else None
         return self.plan.buffer(ArrayShape(shape.element_type, shape.dims, shape.dynamic), sizes)
+
+    def view(self, shape: Shape, place: View) -> Buffer:
+        """Return a buffer for an array within another one."""
+        assert isinstance(shape, ArrayShape)
+        return self.plan.buffer(ArrayShape(shape.element_type, shape.dims), None, place)
 
     def zeros(self, shape: Shape) -> Value:
         """Return a constant of zeros of a shape."""
@@ -171,10 +186,11 @@ class Block:
         return [buffer for element in value for buffer in self.buffers_of(element)]
 
 
-def _pattern(value: Value | list[Value], numbers: dict[Buffer, int]) -> Hashable:
-    """Return what a kernel depends on of its operands: which are the same, and what they hold."""
+def _pattern(value: Value | Sequence[Value], numbers: dict[Buffer, int]) -> Hashable:
+    """Return what a kernel depends on of its operands: which are the same, what they hold, and of
+    what they are windows."""
     if isinstance(value, Buffer):
         number = numbers.setdefault(value, len(numbers))
         sizes = None if value.sizes is None else _pattern(value.sizes, numbers)
-        return number, value.shape, sizes
+        return number, value.shape, sizes, value.memory_dims
     return tuple(_pattern(part, numbers) for part in value)

@@ -2,9 +2,9 @@
 
 Steps are numbered in text order. A buffer is live from the first step that names it to the last;
 one that is defined before a loop and used in it, to the loop's end, as the next iteration may read
-it. Offsets are assigned greedily by size, largest first, at the lowest offset that is free during
-the whole lifetime (Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
-2020: greedy by size).
+it. A view is its base. Offsets are assigned greedily by size, largest first, at the lowest offset
+that is free during the whole lifetime (Pisarchyk and Lee, "Efficient memory management for deep
+neural net inference", 2020: greedy by size).
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def workspace_lifetimes(plan: Plan) -> dict[Buffer, tuple[int, float]]:
     """Return the lifetimes of the buffers that lie in the workspace."""
     elsewhere = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
     elsewhere |= {b.sizes for b in (*plan.arguments, *plan.results) if b.sizes is not None}
-    lives = _lifetimes(plan.steps)
+    lives = lifetimes(plan.steps)
     for together in exchanged(plan.steps):
         # Each may be anywhere that one of them is, and a result is read in the end.
         end = math.inf if together & set(plan.results) else 0
@@ -163,7 +163,7 @@ def exchanged(steps: Sequence[Step]) -> list[set[Buffer]]:
     return groups
 
 
-def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, float]]:
+def lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, float]]:
     """Return the first and the last step at which each buffer must hold its value."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, float] = {}
@@ -174,8 +174,8 @@ def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, float]]:
         clock += 1
         start = clock
         for buffer in buffers_of(step):
-            first.setdefault(buffer, clock)
-            last[buffer] = clock
+            first.setdefault(buffer.base, clock)
+            last[buffer.base] = clock
         for inner in inner_steps(step):
             visit(inner)
         # The back edge: what was defined before the loop must survive every iteration. The
@@ -186,7 +186,7 @@ def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, float]]:
             for buffer, begin in first.items():
                 if begin < start <= last[buffer]:
                     last[buffer] = clock
-            last[step.predicate] = clock
+            last[step.predicate.base] = clock
 
     for step in steps:
         visit(step)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from backend_c.lower.block import Block
 from backend_c.lower.plan import Branch, Buffer, Repeat, Step, Value
 from backend_c.lower.scans import Slices
+from backend_c.lower.views import overlap
 from hlo.aliasing import Alias
 from hlo.async_states import is_whole
 from hlo.attributes import Domain
@@ -239,8 +240,10 @@ def _assign(target: Value, source: Value, block: Block, why: str) -> None:
     """
     targets, sources = block.buffers_of(target), block.buffers_of(source)
     pairs = [(t, s) for t, s in zip(targets, sources, strict=True) if t is not s]
-    overwritten = {t for t, _ in pairs}
-    saved = {s: block.fresh_copy(s, _SWAP) for _, s in pairs if s in overwritten}
+    overwritten = [t for t, _ in pairs]
+    saved = {
+        s: block.fresh_copy(s, _SWAP) for _, s in pairs if any(overlap(s, t) for t in overwritten)
+    }
     for into, value in pairs:
         kept = saved.get(value, value)
         assert isinstance(kept, Buffer)

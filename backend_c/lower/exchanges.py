@@ -3,7 +3,7 @@
 At the end of a trip the new state is copied into the buffers of the state. Where the new one lies
 in a buffer that only the body uses, the two change places instead (:class:`Exchange`): what was the
 old state is where the next trip writes the newer one (double buffering). Small buffers are copied,
-as are those with actual sizes.
+as are those with actual sizes, and parts of others.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def _exchanged(
             and source.bytes == target.bytes
             and source.sizes is None
             and target.sizes is None
+            and source.view is target.view is None
             and source not in fixed
             and ends[source] == ends[target] == 1
             and inside[source] == mentions[source]

@@ -8,7 +8,7 @@ elemental) writes its loop nest around them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from backend_c.ir import index as ix
@@ -19,41 +19,41 @@ from backend_c.ir.element import (
     Patch,
     Value,
     Writer,
-    array_reader,
     claimed,
     memoised,
 )
 from backend_c.ir.loop_ir import (
-    INDEX,
     Array,
     Computed,
     Expr,
     Kernel,
-    Load,
     Origins,
     Statement,
     every,
     expressions,
 )
 from backend_c.ir.row_cache import kept_in_row, kept_in_rows
-from backend_c.ir.scope import Scope, apply
+from backend_c.ir.scope import Scope
 from backend_c.ir.settings import Settings
 from backend_c.kernels.parts.transposed_map import TRANSPOSING, write_transposed
 from backend_c.lower.columns import Columns
 from backend_c.lower.epilogue import InnerHero
+from backend_c.lower.kernel_arguments import (
+    inputs_of,
+    memoised_value,
+    reader,
+    with_sizes,
+    writer_of,
+)
 from backend_c.lower.kernel_rewriting import rewritten
 from backend_c.lower.loops_in_elements import is_nested, nested
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
+from backend_c.lower.views import span
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rows import Kind, Rows, reductions
 from hlo.types import ArrayShape, leaves
 from hlo.walk import call, function_name, keywords, live, op_of, walk
-
-
-def inputs_of(operands: Sequence[BufferValue]) -> tuple[Buffer, ...]:
-    """Return the buffers of operands in the order of a kernel's inputs, each once."""
-    return tuple(dict.fromkeys(_with_sizes(operands)))
 
 
 class KernelBuilder:
@@ -112,21 +112,26 @@ class KernelBuilder:
         scope = Scope(self._settings, is_flat=is_flat)
         self._read_by_rows.clear()
         arrays = {
-            buffer: Array(f"a{n}", buffer.shape.element_type, buffer.shape.elements)
+            buffer: Array(f"a{n}", buffer.shape.element_type, span(buffer))
             for n, buffer in enumerate(inputs)
         }
         targets = [
-            Array(f"r{n}", b.shape.element_type, b.shape.elements, mutable=True)
-            for n, b in enumerate(_with_sizes(outputs))
+            Array(f"r{n}", b.shape.element_type, span(b), mutable=True)
+            for n, b in enumerate(with_sizes(outputs))
         ]
-        writer = _writer(scope, outputs, targets)
+        writer = writer_of(scope, outputs, targets)
         readable = {**dict(zip(outputs, targets)), **arrays} if self._is_patch else arrays
-        arguments = [_memoised(_reader(operand, readable, scope), scope) for operand in operands]
+        readers = (reader(operand, readable, scope) for operand in operands)
+        arguments = [memoised_value(one, scope) for one in readers]
         result = self._expand(scope, self._computation, arguments, writer)
         kind = self._computation.root_instruction.opcode
         if self._inner_hero is not None:
             kind = self._inner_hero.opcode
             (element,) = _flattened(result)
+            if self._is_patch and element.patch is not None:
+                firsts = tuple(map(scope.bind, element.patch.firsts))
+                writer = writer.window(element.patch.update.shape, firsts)
+                element = element.patch.update
             self._inner_hero.write(element, writer, scope)
         elif function_name(kind) not in self._columns.kernels or self._read_by_rows:
             kind = self._map_kind()
@@ -176,7 +181,9 @@ class KernelBuilder:
             (rows,) = set(self._rows_by_name.values())
             self._write_rows(scope, elements, writer, rows)
             return
-        may_transpose = any(i.opcode in TRANSPOSING for i in self._computation.instructions)
+        may_transpose = not writer.within and any(
+            i.opcode in TRANSPOSING for i in self._computation.instructions
+        )
         for dims, numbers in by_dims.items():
             if 0 in dims:
                 continue
@@ -324,37 +331,6 @@ def _over_row(scope: Scope, dims: Sequence[int], rows: Rows) -> Iterator[Expr]:
         yield ix.linearize((*outer, lane), inner)
 
 
-def _with_sizes(values: Sequence[BufferValue]) -> list[Buffer]:
-    """Return all buffers in values, each followed by the buffer of its sizes."""
-    found: list[Buffer] = []
-    for value in values:
-        if isinstance(value, tuple):
-            found.extend(_with_sizes(value))
-        else:
-            found.extend((value,) if value.sizes is None else (value, value.sizes))
-    return found
-
-
-def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) -> Value:
-    """Return the reader of a value in memory; its actual sizes are clamped to the bounds."""
-    if isinstance(value, tuple):
-        return tuple(_reader(element, arrays, scope) for element in value)
-    if value.sizes is None:
-        return array_reader(arrays[value], value.shape)
-    sizes: list[Expr] = []
-    for dimension, (bound, dynamic) in enumerate(
-        zip(value.shape.dims, value.shape.dynamic, strict=True)
-    ):
-        load = Load(arrays[value.sizes], ix.constant(dimension))
-        size: Expr = ix.constant(bound)
-        if dynamic:
-            # Sizes come from memory, and may come from the caller: clamped, they cannot lead out of
-            # bounds.
-            size = scope.bind(ix.clamp(0, apply("convert", load, type=INDEX), bound))
-        sizes.append(size)
-    return array_reader(arrays[value], value.shape, tuple(sizes))
-
-
 def _results(computation: Computation, targets: Sequence[Array]) -> Origins:
     """Return the instruction that each result is of: the root, or of a tuple its operand."""
     numbers = {i.name: number for number, i in enumerate(computation.instructions)}
@@ -362,24 +338,6 @@ def _results(computation: Computation, targets: Sequence[Array]) -> Origins:
     names = root.operands if root.opcode == "tuple" else (root.name,) * len(targets)
     own = names if len(names) == len(targets) else (root.name,) * len(targets)
     return {t.name: (Computed(numbers[n]),) for t, n in zip(targets, own, strict=True)}
-
-
-def _memoised(value: Value, scope: Scope) -> Value:
-    """Memoise the readers of a value."""
-    if isinstance(value, Element):
-        return memoised(value, scope)
-    return tuple(_memoised(part, scope) for part in value)
-
-
-def _writer(scope: Scope, outputs: Sequence[Buffer], targets: Sequence[Array]) -> Writer:
-    """Return the writer to a kernel's output arrays."""
-    waiting = iter(targets)
-    arrays, sizes = [], []
-    for output in outputs:
-        arrays.append(next(waiting))
-        sizes.append(next(waiting) if output.sizes is not None else None)
-    shapes = tuple(output.shape for output in outputs)
-    return Writer(scope, shapes, tuple(arrays), tuple(sizes))
 
 
 def _flattened(value: Value) -> list[Element]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,22 +10,29 @@ import numpy as np
 from backend_c.ir.deep_expressions import deep_expressions
 from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
+from backend_c.lower.buffers import peak
 from backend_c.lower.columns import Columns, columns
+from backend_c.lower.computation_views import ComputationViews, Views
 from backend_c.lower.exchanges import with_exchanges
 from backend_c.lower.loop_interchange import with_interchanged_loops
 from backend_c.lower.memory_order import with_least_memory
 from backend_c.lower.merging import with_merged_loops
 from backend_c.lower.ownership import Ownership
+from backend_c.lower.placements import Placements
 from backend_c.lower.plan import Buffer, Origin, Plan, Value
+from backend_c.lower.results_in_place import with_coalesced_copies, with_results_in_place
+from backend_c.lower.views import with_views
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import GIVEN, having
 from hlo.passes.effects import effects
 from hlo.passes.updates_in_place import updated_operand
 from hlo.text.source_locations import located
 from hlo.types import ArrayShape, Shape
 from hlo.walk import call, column, function_name, keywords, live, walk
 
+_GIVEN = having(GIVEN)
 _RESULT = "results are the caller's, and this is an argument, a constant or a result already"
 
 
@@ -35,9 +42,27 @@ def lower(module: Module, settings: Settings) -> Plan:
 
     Raises Unsupported for what the backend does not take.
     """
-    lowering = Lowering(module, columns(), settings)
+    least = settings.least_exchanged
+    if not settings.is_scalar:
+        return with_exchanges(_lowered(module, settings), least)
+    # What a view lies in lives as long as the first and the last of them: copies may take less.
+    plans: list[Plan] = []
+    for views in (Views(), Views(of_workspace=False), Views(of_parts=False, of_workspace=False)):
+        plan = _lowered(module, settings, views)
+        # Kernels that write in place are less often those of other layers, too.
+        plan = with_least_memory(plan, with_coalesced_copies, with_results_in_place)
+        plans.append(with_exchanges(plan, least))
+        if not with_views(plan):
+            break
+    return min(plans, key=lambda one: peak(one).bytes)
+
+
+def _lowered(module: Module, settings: Settings, views: Views | None = None) -> Plan:
+    """Lower a module, with arrays within others as ``views`` says, else with copies of them."""
+    lowering = Lowering(module, columns(), settings, views)
     values = [lowering.new_buffers(p.shape) for p in module.entry.parameters]
     arguments = [buffer for value in values for buffer in lowering.buffers_of(value)]
+    lowering.outside.update(arguments)
     result = lowering.evaluate(module.entry, values)
     lowering.origin = Origin(module.entry_name, module.entry.root)
     not_writable = {*arguments, *(buffer for buffer, _ in lowering.plan.constants)}
@@ -45,21 +70,26 @@ def lower(module: Module, settings: Settings) -> Plan:
     for buffer in lowering.buffers_of(result):
         # The caller owns the memory of results: one that is an argument, a constant or a result
         # already needs a copy.
-        if buffer in not_writable or buffer in results:
+        if buffer in not_writable or buffer in results or buffer.view is not None:
             buffer = lowering.copied(buffer, _RESULT)
         results.append(buffer)
     steps = tuple(lowering.steps)
     plan = replace(lowering.plan, arguments=arguments, results=results, steps=steps)
-    plan = with_interchanged_loops(with_merged_loops(plan), settings)
-    plan = with_exchanges(plan, settings.least_exchanged)
-    return with_least_memory(plan) if settings.is_scalar else plan
+    return with_interchanged_loops(with_merged_loops(plan), settings)
 
 
 class Lowering(Block):
     """Lower computations of one module to the steps of a block."""
 
-    def __init__(self, module: Module, kernel_columns: Columns, settings: Settings) -> None:
+    def __init__(
+        self,
+        module: Module,
+        kernel_columns: Columns,
+        settings: Settings,
+        views: Views | None = None,
+    ) -> None:
         super().__init__(module, kernel_columns, settings)
+        self._views = views
         self._has_effect = effects(module)
         self._control = column("backend_c.lower")
 
@@ -70,6 +100,9 @@ class Lowering(Block):
         ownership = Ownership(self.plan, computation, arguments, order, self._owned)
         self._owned = frozenset()
         shapes = {i.name: i.shape for i in computation.instructions}
+
+        kernels = {i.name: self._kernel(i, shapes) for i in order}
+        views = ComputationViews(self, self._views, Placements(computation, order, kernels))
 
         def run(instruction: Instruction, operands: list[Value]) -> Value:
             self.reusable = ownership.reusable(instruction, operands)
@@ -85,15 +118,15 @@ class Lowering(Block):
         def evaluated(instruction: Instruction, operands: list[Value]) -> Value:
             if instruction.opcode == "constant":
                 return self._constant(instruction)
-            if instruction.opcode == "fusion":
-                fused = self._module.computation(str(instruction.attributes["calls"]))
-                return self.launch(fused, operands, self._patched(instruction, fused, operands))
-            # Looked for first: plumbing has functions there, too, and needs no kernel outside of
-            # kernels.
-            op = self._control.get(function_name(instruction.opcode))
+            kernel = kernels[instruction.name]
+            if kernel is not None:
+                viewed = views.value(instruction.name, operands)
+                if viewed is not None:
+                    return viewed
+                patched = self._patched(instruction, kernel, operands)
+                return self.launch(kernel, operands, patched, views.place(instruction.name))
+            op = self._control[function_name(instruction.opcode)]
             operand_shapes = [shapes[name] for name in instruction.operands]
-            if op is None:
-                return self.launch(_single_instruction(instruction, operand_shapes), operands)
             attributes = keywords(self._module, instruction, self._enter)
             if "block" in op.given:
                 attributes["block"] = self
@@ -101,6 +134,16 @@ class Lowering(Block):
             return call(op, instruction, operands, attributes, first)
 
         return walk(computation, arguments, run, order)
+
+    def _kernel(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> Computation | None:
+        """Return what an instruction computes by one kernel; None if it is control flow, plumbing
+        of values, or computes nothing."""
+        if instruction.opcode == "fusion":
+            return self._module.computation(str(instruction.attributes["calls"]))
+        # Plumbing has functions there, too, and needs no kernel outside of kernels.
+        if instruction.opcode in _GIVEN or function_name(instruction.opcode) in self._control:
+            return None
+        return _single_instruction(instruction, [shapes[name] for name in instruction.operands])
 
     def _patched(
         self, fusion: Instruction, fused: Computation, operands: list[Value]

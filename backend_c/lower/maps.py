@@ -56,7 +56,9 @@ def map_of(launch: Launch, kernel: Kernel) -> Map | None:
     if len(lets) < len(bound) or not all(isinstance(s, Let | Store) for s in loop.body):
         return None
     buffers = (*launch.inputs, *launch.outputs)
-    if any(b.sizes is not None for b in buffers) or len({*buffers}) < len(buffers):
+    if any(b.sizes is not None or b.view is not None for b in buffers):
+        return None
+    if len({*buffers}) < len(buffers):
         return None
     found = Map(launch, kernel, lets, loop)
     names = [store.array.name for store in found.stores()]

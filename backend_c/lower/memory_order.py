@@ -9,23 +9,26 @@ own steps take most (Sethi and Ullman, "The generation of optimal code for arith
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backend_c.lower.buffers import peak, workspace_lifetimes
 from backend_c.lower.plan import Buffer, Plan, read_and_changed
+from backend_c.lower.views import overlapping
 
 _MOST_STEPS = 1024  # of these every step is looked at beside every other
 
 
-def with_least_memory(plan: Plan) -> Plan:
-    """Return a plan with its steps in the order of which the liveness bound is least."""
-    if len(plan.steps) > _MOST_STEPS:
-        return plan
-    graph = _graph(plan)
-    orders = (_least_alive(graph), _depth_first(graph))
-    plans = [plan, *(_ordered(plan, order) for order in orders)]
-    return min(plans, key=lambda one: peak(one).bytes)
+def with_least_memory(plan: Plan, *changes: Callable[[Plan], Plan]) -> Plan:
+    """Return a plan with its steps in the order of which the liveness bound is least, after what
+    one of ``changes`` makes of an order; of equal ones the first."""
+    plans = [plan]
+    if len(plan.steps) <= _MOST_STEPS:
+        graph = _graph(plan)
+        orders = (_least_alive(graph), _depth_first(graph))
+        plans += [_ordered(plan, order) for order in orders]
+    changed = [change(one) for change in changes for one in plans] or plans
+    return min(changed, key=lambda one: peak(one).bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +47,23 @@ def _ordered(plan: Plan, order: Sequence[int]) -> Plan:
 
 def _graph(plan: Plan) -> _Graph:
     """Find which steps may not change places: one reads, or changes, what the other changes."""
-    ours = workspace_lifetimes(plan).keys()
+    ours, common = workspace_lifetimes(plan).keys(), overlapping(plan)
     last: dict[Buffer, int] = {}  # the step that changed a buffer last
     readers: dict[Buffer, set[int]] = {}  # since then
     before: list[set[int]] = []
     buffers: list[set[Buffer]] = []
     for number, step in enumerate(plan.steps):
         read, changed = read_and_changed(step)
-        needed = {last[buffer] for buffer in read | changed if buffer in last}
+        named = read | changed
+        needed = {last[other] for buffer in named for other in common[buffer] if other in last}
         for buffer in changed:
-            needed |= readers.pop(buffer, set())
+            needed.update(*(readers.get(other, ()) for other in common[buffer]))
+            readers.pop(buffer, None)
             last[buffer] = number
         for buffer in read:
             readers.setdefault(buffer, set()).add(number)
         before.append(needed - {number})
-        buffers.append((read | changed) & ours)
+        buffers.append({buffer.base for buffer in named} & ours)
     return _Graph(before, buffers)
 
 

@@ -10,7 +10,7 @@ index it takes from the register; a result that nothing else reads is not stored
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from backend_c.ir.common_values import with_common_values
@@ -30,6 +30,7 @@ from backend_c.lower.plan import (
     with_launched_kernels,
     with_steps,
 )
+from backend_c.lower.views import with_views
 
 _LEAST = 1 << 10  # elements: a loop over fewer is done before it matters
 _MOST_PARTS = 600  # subexpressions of a merged loop: what fits the registers, and compiles soon
@@ -50,7 +51,8 @@ class _Merging:
     def __init__(self, plan: Plan) -> None:
         self.kernels = [*plan.kernels]
         self._uses = Counter(b for _, step in in_order(plan.steps) for b in {*buffers_of(step)})
-        self._kept = {*plan.arguments, *plan.results}
+        # Of what has views, more than launches that name it may read.
+        self._kept = {*plan.arguments, *plan.results, *with_views(plan)}
 
     def merged(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Merge launches in a list of steps, and in those inside it."""
@@ -205,5 +207,11 @@ def _one_kernel(
 
 def _conflicts(launch: Launch, other: Step) -> bool:
     """Return whether a launch and a step may not change places."""
-    read, changed = read_and_changed(other)
-    return bool({*launch.outputs} & (read | changed) or {*launch.inputs} & changed)
+    read, changed = map(_bases, read_and_changed(other))
+    outputs, inputs = _bases(launch.outputs), _bases(launch.inputs)
+    return bool(outputs & (read | changed) or inputs & changed)
+
+
+def _bases(buffers: Iterable[Buffer]) -> set[Buffer]:
+    """Return the memory that buffers are, or lie in."""
+    return {buffer.base for buffer in buffers}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from backend_c.lower.plan import Buffer, Plan, Value
+from backend_c.lower.views import overlap
 from hlo.module import Computation, Instruction
 from hlo.passes.rewriting import integer
 
@@ -13,8 +14,8 @@ class Ownership:
     """Follow the values of one computation while it is evaluated in the order of its text.
 
     A buffer may be overwritten if this computation allocated it, or was given it (``given``: the
-    state of a loop), and no value that is needed later has it. Arguments of the program and its
-    constants are never overwritten.
+    state of a loop), and no value that is needed later has it or a part of it. Arguments of the
+    program and its constants are never overwritten.
     """
 
     def __init__(
@@ -48,12 +49,22 @@ class Ownership:
 
     def reusable(self, instruction: Instruction, operands: Sequence[Value]) -> set[Buffer]:
         """Return the buffers of an instruction's operands that it may overwrite."""
-        mine = {b for b in _buffers(operands) if b.number >= self._first or b in self._given}
+        mine = {b for b in _buffers(operands) if self._is_mine(b)}
         if not mine:
             return mine
-        mine -= {buffer for buffer, _ in self._plan.constants}
+        constants = {buffer for buffer, _ in self._plan.constants}
         now = self._position[instruction.name]
-        return mine.difference(_buffers(tuple(self._needed_after(now))))
+        needed = set(_buffers(tuple(self._needed_after(now))))
+        return {
+            b
+            for b in mine
+            if b.base not in constants and not any(overlap(b, other) for other in needed)
+        }
+
+    def _is_mine(self, buffer: Buffer) -> bool:
+        """Return whether this computation allocated the memory of a buffer, or was given it."""
+        base = buffer.base
+        return base.number >= self._first or not self._given.isdisjoint((buffer, base))
 
     def _needed_after(self, position: int) -> Iterator[Value]:
         """Yield the values, and the parts of tuples, that instructions after a position use."""

@@ -17,16 +17,38 @@ class Buffer:
     """Represent the memory of one array value, row-major; each object is another buffer.
 
     ``sizes`` is the s32 buffer with the actual size of every dimension, if some are bounded.
+    A buffer with a ``view`` has no memory of its own (:mod:`backend_c.lower.views`).
     """
 
     number: int
     shape: ArrayShape
     sizes: Buffer | None = None
+    view: View | None = None
 
     @property
     def bytes(self) -> int:
         """Return the size of the array in bytes."""
         return self.shape.elements * self.shape.element_type.numpy.itemsize
+
+    @property
+    def base(self) -> Buffer:
+        """Return the buffer in whose memory the array lies."""
+        return self if self.view is None else self.view.base
+
+    @property
+    def memory_dims(self) -> tuple[int, ...]:
+        """Return the dims by which an index becomes an offset in memory."""
+        return self.shape.dims if self.view is None else self.view.dims
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Place an array within another one, of the same element type: its first element is ``start``
+    elements behind the first one of ``base``, the others where ``dims`` have them."""
+
+    base: Buffer
+    start: int
+    dims: tuple[int, ...]
 
 
 Value = Buffer | tuple["Value", ...]
@@ -111,8 +133,8 @@ Step = Launch | Copy | Exchange | Repeat | Branch
 class Plan:
     """Represent a lowered module.
 
-    Every buffer is an argument, a result, a constant, or lies in the workspace at an offset that
-    :mod:`backend_c.lower.buffers` allocates.
+    Every buffer is an argument, a result, a constant, a view of another one, or lies in the
+    workspace at an offset that :mod:`backend_c.lower.buffers` allocates.
     """
 
     kernels: list[Kernel] = field(default_factory=list)
@@ -122,9 +144,11 @@ class Plan:
     results: list[Buffer] = field(default_factory=list)
     constants: list[tuple[Buffer, np.ndarray]] = field(default_factory=list)
 
-    def buffer(self, shape: ArrayShape, sizes: Buffer | None = None) -> Buffer:
+    def buffer(
+        self, shape: ArrayShape, sizes: Buffer | None = None, view: View | None = None
+    ) -> Buffer:
         """Add a buffer for an array of a shape."""
-        buffer = Buffer(len(self.buffers), shape, sizes)
+        buffer = Buffer(len(self.buffers), shape, sizes, view)
         self.buffers.append(buffer)
         return buffer
 

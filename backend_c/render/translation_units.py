@@ -21,7 +21,17 @@ import numpy as np
 
 from backend_c.lower import buffers
 from backend_c.lower.buffers import Workspace, exchanged
-from backend_c.lower.plan import Branch, Buffer, Copy, Exchange, Launch, Plan, Repeat, Step
+from backend_c.lower.plan import (
+    Branch,
+    Buffer,
+    Copy,
+    Exchange,
+    Launch,
+    Plan,
+    Repeat,
+    Step,
+    View,
+)
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.distinct_kernels import DistinctKernels
@@ -211,6 +221,15 @@ def _pointer(place: Place) -> str:
     return f"{place.block}[{place.offset}]" if is_array else f"({place.block} + {place.offset})"
 
 
+def _view_pointer(base: str, buffer: Buffer, view: View) -> str:
+    """Return the C expression of the address of a view, from that of its base."""
+    offset = view.start * buffer.shape.element_type.numpy.itemsize
+    if not offset:
+        return base
+    bytes_of = {"arguments": "(const unsigned char *)", "results": "(unsigned char *)"}
+    return f"({bytes_of.get(base.partition('[')[0], '')}{base} + {offset})"
+
+
 def _units(
     texts: Mapping[str, str], entry: str, dialect: Dialect, most: int = _UNITS
 ) -> dict[str, str]:
@@ -273,6 +292,11 @@ class _Entry:
         self._starts = pointers
         places = {buffer: f"place_{n}" for n, buffer in enumerate(self._moving)}
         self._pointers, self._names, self._plan = {**pointers, **places}, names, plan
+        self._pointers |= {
+            buffer: _view_pointer(self._pointers[view.base], buffer, view)
+            for buffer in plan.buffers
+            if (view := buffer.view) is not None and view.base in self._pointers
+        }
         self._timers = timers
 
     def text(self) -> str:

@@ -12,11 +12,12 @@ from heapq import heappop, heappush
 from hlo.module import Computation, Instruction
 from hlo.opcodes import ELEMENTWISE, of_family
 from hlo.passes.rewriting import array
+from hlo.passes.updates_in_place import ANY_PART, is_update_in_place
 from hlo.types import ArrayShape, Shape
 
 _ELEMENTWISE = of_family(ELEMENTWISE)
 # Of all contractions those whose every kernel writes an element of the result once.
-_HEROES = frozenset(("convolution", "dot"))
+WRITTEN_ONCE = frozenset(("convolution", "dot"))
 _LONGEST = 64  # instructions
 
 
@@ -25,12 +26,13 @@ def epilogues(computation: Computation) -> dict[str, str]:
 
     What is computed of the contraction's elements reaches everything else through that last
     instruction, at the same index. Of several such ends it is the latest one with the narrowest
-    elements. Where two contractions meet, the later one has what follows.
+    elements. Where two contractions meet, the later one has what follows. The end may be an update
+    in place: elements are written to where they are wanted, and are nowhere before.
     """
     search = _Search(computation)
     ends: dict[str, str] = {}
     for hero in reversed(computation.instructions):
-        if hero.opcode in _HEROES and _is_real_array(hero.shape):
+        if hero.opcode in WRITTEN_ONCE and _is_real_array(hero.shape):
             members = search.epilogue(hero, ends)
             if len(members) > 1:
                 ends |= dict.fromkeys(members, members[-1])
@@ -43,6 +45,7 @@ class _Search:
     def __init__(self, computation: Computation) -> None:
         self._instructions = computation.instructions
         self._root = computation.root
+        self._by_name = {i.name: i for i in computation.instructions}
         self._shapes = {i.name: i.shape for i in computation.instructions}
         self._users: dict[str, list[int]] = {i.name: [] for i in computation.instructions}
         for number, instruction in enumerate(computation.instructions):
@@ -79,7 +82,23 @@ class _Search:
             if not any(uses for name, uses in open_uses.items() if name != user.name):
                 is_narrow = _bits(user) <= _bits(found[end - 1])
                 end = len(found) if is_narrow else end
-        return [instruction.name for instruction in found[:end]]
+        members = [instruction.name for instruction in found[:end]]
+        update = self._update(members, taken)
+        return members if update is None else [*members, update]
+
+    def _update(self, members: Sequence[str], taken: Mapping[str, str]) -> str | None:
+        """Return the update in place that alone uses the last of some instructions; None if there
+        is none, or if they read what it updates."""
+        last = members[-1]
+        if last == self._root or len(self._users[last]) != 1:
+            return None
+        user = self._instructions[self._users[last][0]]
+        if user.name in taken or not is_update_in_place(user, self._by_name, ANY_PART):
+            return None
+        whole, update, *starts = user.operands
+        read = {name for member in members for name in self._by_name[member].operands}
+        is_own = update == last and last not in (whole, *starts) and whole not in read
+        return user.name if is_own else None
 
     def _keeps_index(self, instruction: Instruction, like: Shape) -> bool:
         """Return whether an instruction computes each element of those at the same index."""

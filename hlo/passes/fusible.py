@@ -8,7 +8,7 @@ from hlo.module import Instruction
 from hlo.passes.cost import COST
 from hlo.passes.fusion_reasons import Reason, Why
 from hlo.passes.rewriting import array
-from hlo.passes.updates_in_place import is_static_array, is_update_in_place
+from hlo.passes.updates_in_place import SMALL_PART, is_static_array, is_update_in_place
 
 # Kernels of their own that read each element of an operand about once, and so as well from what
 # takes no operations: an array that is all zeros, indices of another shape.
@@ -37,12 +37,15 @@ def why_unfusible(instruction: Instruction, by_name: Mapping[str, Instruction]) 
     return None
 
 
-def why_root(instruction: Instruction, by_name: Mapping[str, Instruction]) -> Reason | None:
-    """Return why an instruction is always the root of a fusion; None if it is not."""
+def why_root(
+    instruction: Instruction, by_name: Mapping[str, Instruction], small_part: int = SMALL_PART
+) -> Reason | None:
+    """Return why an instruction is always the root of a fusion; None if it is not. Of updates those
+    of so small a part are in place."""
     if instruction.opcode in READERS:
         return Reason(Why.OWN_KERNEL, (instruction.opcode,))
     if instruction.opcode == "concatenate" and len(instruction.operands) > _MOST_PARTS:
         return Reason(Why.MANY_PARTS, (len(instruction.operands),))
-    if is_update_in_place(instruction, by_name):
+    if is_update_in_place(instruction, by_name, small_part):
         return Reason(Why.UPDATED_IN_PLACE)
     return None

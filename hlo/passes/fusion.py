@@ -20,7 +20,7 @@ from hlo.passes.fused_computation import fused_computation
 from hlo.passes.fusion_decisions import Decisions
 from hlo.passes.fusion_reasons import Group, Groups
 from hlo.passes.rewriting import Names, reachable
-from hlo.passes.updates_in_place import aliasing, is_update_in_place
+from hlo.passes.updates_in_place import aliasing
 
 # Computations of these are sequences of kernels, as the entry is; those of other instructions
 # (to_apply, select, …) are the insides of kernels.
@@ -73,7 +73,7 @@ def _fused(computation: Computation, decisions: Decisions, names: Names) -> list
             )
             callees.append(replace(callee, annotations=computation.annotations))
             attributes: dict[str, Attribute] = {"kind": "kLoop", "calls": callee.name}
-            if is_update_in_place(instruction, decisions.by_name):
+            if decisions.is_updated(instruction):
                 attributes |= aliasing(callee, instruction, operands)
             kept.append(
                 instruction._replace(opcode="fusion", operands=operands, attributes=attributes)

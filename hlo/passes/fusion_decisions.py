@@ -19,7 +19,12 @@ from hlo.passes.index_paths import LOOP, Paths, share
 from hlo.passes.recomputation import cones
 from hlo.passes.rewriting import array
 from hlo.passes.rows import LONGEST, Kind, Rows, operand_kind, rows_of
-from hlo.passes.updates_in_place import is_static_array, is_update_in_place
+from hlo.passes.updates_in_place import (
+    ANY_PART,
+    SMALL_PART,
+    is_static_array,
+    is_update_in_place,
+)
 from hlo.types import ArrayShape
 
 # Operations, elementary functions counting as 20, that a loop may consist of: about 1,000 lines of
@@ -55,12 +60,13 @@ class Decisions:
 
     ``_uses`` has, per decided instruction, the roots whose loops compute it, and on which paths
     with how many elements; ``_operations`` the size of each root's loop body so far. With
-    ``has_epilogues`` contractions are absorbed by what is computed of their elements
-    (:mod:`hlo.passes.epilogues`).
+    ``has_epilogues``, of targets without memory to spare, contractions are absorbed by what is
+    computed of their elements (:mod:`hlo.passes.epilogues`), and updates of any part are in place.
     """
 
     def __init__(self, computation: Computation, *, has_epilogues: bool = False) -> None:
         self._ends = epilogues(computation) if has_epilogues else {}
+        self._small_part = ANY_PART if has_epilogues else SMALL_PART
         self._instructions = computation.instructions
         self._root = computation.root
         self.by_name = {i.name: i for i in computation.instructions}
@@ -95,7 +101,15 @@ class Decisions:
 
     def _is_root(self, instruction: Instruction) -> bool:
         """Return whether an instruction is a hero that is always the root of a fusion."""
-        return instruction.opcode == "reduce" or why_root(instruction, self.by_name) is not None
+        return instruction.opcode == "reduce" or self._why_root(instruction) is not None
+
+    def _why_root(self, instruction: Instruction) -> Reason | None:
+        """Return why an instruction is always the root of a fusion; None if it is not."""
+        return why_root(instruction, self.by_name, self._small_part)
+
+    def is_updated(self, instruction: Instruction) -> bool:
+        """Return whether an instruction writes nothing but a part of an array in memory."""
+        return is_update_in_place(instruction, self.by_name, self._small_part)
 
     def _weights(self) -> dict[str, float]:
         """Bound the operations that an element takes if all operands are absorbed, transitively."""
@@ -120,7 +134,7 @@ class Decisions:
                 if instruction.opcode == "reduce":
                     why = self._joined_rows(instruction)
                 else:
-                    why = why_root(instruction, self.by_name)
+                    why = self._why_root(instruction)
                     if why is None:
                         self._decide(instruction)
                 if why is not None:
@@ -252,7 +266,7 @@ class Decisions:
     def _why_it_reads_what_is_updated(self, instruction: Instruction, uses: _Uses) -> Reason | None:
         """Return the loop that updates in place an array that an instruction reads, or None."""
         for root in uses:
-            updates = is_update_in_place(self.by_name[root], self.by_name)
+            updates = self.is_updated(self.by_name[root])
             if updates and self.by_name[root].operands[0] in instruction.operands:
                 return Reason(Why.READS_WHAT_IS_UPDATED, (f"%{root}",))
         return None

@@ -15,6 +15,8 @@ from hlo.types import ArrayShape
 SMALL_PART = 4
 # if the array has so many more elements.
 _FEW = 64
+# The same of any part: where memory is scarce, an array of its own for the result counts more.
+ANY_PART = 0
 
 
 def updated_operand(fusion: Instruction, callee: Computation) -> int | None:
@@ -43,14 +45,17 @@ def aliasing(
     return {"output_to_operand_aliasing": (Alias((), number, ()),)} if reads == 1 else {}
 
 
-def is_update_in_place(instruction: Instruction, by_name: Mapping[str, Instruction]) -> bool:
-    """Return whether an instruction updates a small part of an array that is in memory."""
+def is_update_in_place(
+    instruction: Instruction, by_name: Mapping[str, Instruction], small_part: int = SMALL_PART
+) -> bool:
+    """Return whether an instruction updates a small part of an array that is in memory: less than
+    one of so many parts, or ``ANY_PART``."""
     if instruction.opcode != "dynamic-update-slice" or not is_static_array(instruction.shape):
         return False
     operand, update = (by_name[name] for name in instruction.operands[:2])
-    if operand.opcode in COST and not is_update_in_place(operand, by_name):
+    if operand.opcode in COST and not is_update_in_place(operand, by_name, small_part):
         return False  # it is computed, and may be in the same loop
-    return array(operand.shape).elements >= _FEW + SMALL_PART * array(update.shape).elements
+    return array(operand.shape).elements >= _FEW + small_part * array(update.shape).elements
 
 
 def is_static_array(shape: object) -> bool:

@@ -17,7 +17,7 @@
 #define MODULE_IN_START_BYTES 4
 #define MODULE_OUT_0_BYTES 4
 #define MODULE_OUT_1_BYTES 4
-#define MODULE_WORKSPACE_BYTES 9
+#define MODULE_WORKSPACE_BYTES 1
 
 #ifdef __cplusplus
 extern "C" {

@@ -66,6 +66,15 @@ def test_bands_are_as_high_as_fits() -> None:
     assert work == sorted(work) and work[0] < work[-1]
 
 
+def test_bands_are_written_into_the_result() -> None:
+    """By the convolution that computes them, however large a part of it they are: there is neither
+    a band in memory nor another result."""
+    code = backend_c.emit(_network(_NETWORK), "embedded", max_workspace=4000)["module.c"].decode()
+    kernels = [text for text in code.split("/* ") if "dynamic-update-slice(" in text]
+    assert len(kernels) == 1 and "convolution(" in kernels[0]
+    assert "memcpy(results" not in code.partition("static void hlo_entry")[2]
+
+
 def test_what_no_bands_are_enough_for_is_named() -> None:
     message = r"least that was found, by bands of rows \(1 of %r\d\), more than 300: at %"
     with pytest.raises(Unsupported, match=message):

@@ -27,8 +27,9 @@ def _branches(number: int) -> hlo.Module:
 
 
 def test_branches_are_computed_one_after_the_other() -> None:
+    """What they narrow to is written into the result."""
     plan = lowered(_branches(5), settings_for("fast", EMBEDDED))
-    assert peak(plan).bytes == 100 + 5 * 2
+    assert peak(plan).bytes == 100
 
 
 def _may_not_pass(one: Step, other: Step) -> bool:

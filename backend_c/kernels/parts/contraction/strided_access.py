@@ -87,7 +87,7 @@ def result_array(
 
 def result_offset(write: Writer, factors: Factors, place: tuple[Expr, Expr, Expr]) -> Expr:
     """Return the offset of the result at a (batch, row, column)."""
-    return ix.linearize(factors.place(*place), write.shapes[0].dims)
+    return write.offset(0, factors.place(*place))
 
 
 def _any_index(name: str, size: int) -> Variable:

@@ -1,0 +1,96 @@
+"""Place arrays within others: parts of a concatenation where its result is, slices where their
+operand is.
+
+A view is a window of another buffer, which moves nothing: indices are linearised by the dims of
+what it lies in. It is *dense* if its elements lie side by side, as those of a buffer do: anything
+may read and write it then; else kernels that take an element by its index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from backend_c.lower.plan import Buffer, Plan, View
+from hlo.types import ArrayShape
+
+
+def window(buffer: Buffer, starts: Sequence[int]) -> View:
+    """Return the place of a window of a buffer, by the index of its first element."""
+    dims = buffer.memory_dims
+    offset = sum(map(math.prod, zip(starts, strides(dims), strict=True)))
+    return View(buffer.base, start(buffer) + offset, dims)
+
+
+def reshaped(buffer: Buffer, dims: tuple[int, ...]) -> View:
+    """Return the place of the elements of a dense buffer as those of an array of other dims."""
+    assert is_dense(buffer.shape, buffer.memory_dims)
+    return View(buffer.base, start(buffer), dims)
+
+
+def start(buffer: Buffer) -> int:
+    """Return how many elements behind that of its base the first element of a buffer is."""
+    return 0 if buffer.view is None else buffer.view.start
+
+
+def strides(dims: Sequence[int]) -> list[int]:
+    """Return how far apart neighbours along each dimension are."""
+    return [math.prod(dims[d + 1 :]) for d in range(len(dims))]
+
+
+def is_dense(shape: ArrayShape, dims: Sequence[int]) -> bool:
+    """Return whether a window of a shape of an array of ``dims`` has its elements side by side."""
+    pairs = zip(shape.dims, strides(shape.dims), strides(dims), strict=True)
+    return not shape.elements or all(extent == 1 or own == far for extent, own, far in pairs)
+
+
+def span(buffer: Buffer) -> int:
+    """Return the number of elements from the first to the last one of a buffer in memory."""
+    if not buffer.shape.elements:
+        return 0
+    pairs = zip(buffer.shape.dims, strides(buffer.memory_dims), strict=True)
+    return 1 + sum((extent - 1) * stride for extent, stride in pairs)
+
+
+def overlap(one: Buffer, other: Buffer) -> bool:
+    """Return whether two buffers may have an element in common."""
+    if one is other or one.base is not other.base:
+        return one is other
+    ranges, others = _ranges(one), _ranges(other)
+    if one.memory_dims == other.memory_dims and ranges is not None and others is not None:
+        pairs = zip(ranges, others, strict=True)
+        return all(max(a.start, b.start) < min(a.stop, b.stop) for a, b in pairs)
+    first, second = start(one), start(other)
+    return max(first, second) < min(first + span(one), second + span(other))
+
+
+def _ranges(buffer: Buffer) -> list[range] | None:
+    """Return what indices a window has along each dimension of what it lies in; None if it runs on
+    from one row to the next."""
+    found: list[range] = []
+    rest = start(buffer)
+    dims = buffer.memory_dims
+    for d, (extent, stride) in enumerate(zip(buffer.shape.dims, strides(dims), strict=True)):
+        first, rest = divmod(rest, stride) if stride else (0, 0)
+        if d and first + extent > dims[d]:
+            return None
+        found.append(range(first, first + extent))
+    return found
+
+
+def with_views(plan: Plan) -> set[Buffer]:
+    """Return the buffers that are views, and those that have some."""
+    views = [buffer for buffer in plan.buffers if buffer.view is not None]
+    return {*views, *(buffer.base for buffer in views)}
+
+
+def overlapping(plan: Plan) -> dict[Buffer, list[Buffer]]:
+    """Return by each buffer those that may have an element in common with it, itself included."""
+    lying: dict[Buffer, list[Buffer]] = {}
+    for buffer in plan.buffers:
+        lying.setdefault(buffer.base, []).append(buffer)
+    return {
+        buffer: [other for other in together if overlap(buffer, other)]
+        for together in lying.values()
+        for buffer in together
+    }
