@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import backend_c
 import hlo
+from backend_c.native.cache import open_cache
+from backend_c.native.libraries import build
+from backend_c.native.toolchain import known_compiler
+from backend_c.render.dialect import OPENMP
 from bench.speed.peers.subject import Compiled, Question, Subject, nested
 from hlo.values import arrays_of
 
@@ -36,6 +41,9 @@ def ready(question: Question, numerics: str) -> Subject:
 
 
 def warmed(cache: Path) -> None:
-    """Compile a trivial program into a cache: so the compiler is known to give right answers, which
-    is asked once per machine."""
+    """Compile into a cache what is compiled once per machine: a trivial program, before which the
+    compiler is asked whether it gives right answers, and the runtime's own procedures."""
     backend_c.compile(hlo.parse(TRIVIAL), cache=cache)
+    kept = open_cache(cache)
+    headers = "".join(f'#include "{name}"\n' for name, _ in OPENMP.includes)
+    build({"runtime.c": headers}, known_compiler(os.environ, kept), kept)
