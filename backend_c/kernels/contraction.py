@@ -196,7 +196,7 @@ def _integers(
     if convolved is None and (product := integer_product(factors, types, result)):
         FastContraction(factors, product, result, write, scope).emit()
         return
-    if convolved is not None and scope.settings.is_fast and scope.settings.has_lanes:
+    if convolved is not None and scope.settings.has_lanes:
         if sums := depthwise_sums(convolved, types, result):
             DepthwiseConvolution(convolved, factors, (sums, result), write, scope).emit()
             return

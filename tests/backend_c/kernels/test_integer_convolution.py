@@ -1,4 +1,4 @@
-"""Convolutions of integers: fast ones have the interpreter's bits, by products of narrow types."""
+"""Convolutions of integers have the interpreter's bits, by products of narrow types."""
 
 from __future__ import annotations
 
@@ -63,18 +63,20 @@ def _module(names: list[str]) -> str:
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
-def test_results_are_those_of_the_interpreter() -> None:
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+def test_results_are_those_of_the_interpreter(numerics: str) -> None:
     module = hlo.parse(_module([*_FORMS]))
     arrays = [np.asarray(array) for array in from_seed(module, 5)]
     expected = interp.evaluate(module, *arrays)
-    executable = backend_c.compile(module, numerics="fast")
+    executable = backend_c.compile(module, numerics=numerics)
     for threads in (1, 2):
         assert not differences(expected, executable.in_threads(threads)(*arrays))
 
 
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
 @pytest.mark.parametrize("name", _PRODUCTS)
-def test_products_are_of_narrow_types(name: str) -> None:
-    plan = lowered(hlo.parse(_module([name])), settings_for("fast"))
+def test_products_are_of_narrow_types(name: str, numerics: str) -> None:
+    plan = lowered(hlo.parse(_module([name])), settings_for(numerics))
     (kernel,) = plan.kernels
     calls = {s.function for s in every(kernel.body) if isinstance(s, Call)}
     assert any(one.startswith(("hlo_gemm_bytes", "hlo_gemm_s16")) for one in calls)

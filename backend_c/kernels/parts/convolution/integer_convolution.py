@@ -1,4 +1,4 @@
-"""Write convolutions of bytes and halves in fast mode: products of narrow types on patches.
+"""Write convolutions of bytes and halves: products of narrow types on patches.
 
 The products of runtime/hlo_gemm_narrow.h want the left factors of a row side by side. The input is
 brought into order, as that of floats is (``convolution_input``), so that a patch is a few copies;
