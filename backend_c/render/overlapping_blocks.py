@@ -117,7 +117,8 @@ def _overlapping(loop: Loop, extent: int, lanes: int, number: int) -> Loop:
     """Return the loop over the blocks of one loop in lanes."""
     blocks = -(-extent // lanes)
     block = Variable(INDEX, f"b{number}", 0, blocks - 1)
-    start = Variable(INDEX, f"s{number}", 0, extent - lanes)
+    # Not "s": scratch arrays are called so.
+    start = Variable(INDEX, f"first{number}", 0, extent - lanes)
     lane = Variable(INDEX, f"j{number}", 0, lanes - 1)
     place = Let(loop.variable, ix.add(start, lane))
     masks = _masks(loop, lanes, number)
