@@ -82,7 +82,7 @@ def _lanes(extent: int, size: int) -> int:
     """Return the lanes of a block for a row of numbers of a size in bytes, 0 if whole vectors, and
     one of half as many lanes, leave at most one element of it, or little beside the others."""
     lanes = _VECTOR // size
-    while lanes >= extent:
+    while lanes >= extent and lanes >= _LEAST_LANES:
         lanes //= 2
     if lanes < _LEAST_LANES or extent >= _MOST_BLOCKS * lanes:
         return 0

@@ -11,11 +11,14 @@ from conftest import has_c_compiler, require_compiler
 
 import backend_c
 import hlo
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import INDEX, Apply, Array, Kernel, Load, Loop, Store, Variable
 from backend_c.ir.settings import Numerics, Settings
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
+from backend_c.render.overlapping_blocks import with_overlapping_blocks
 from backend_c.render.translation_units import render_plan
-from hlo.types import ELEMENT_TYPES
+from hlo.types import ELEMENT_TYPES, F32
 
 _LENGTHS = (5, 7, 11, 14, 18, 23, 29, 61, 100, 127, 235)
 _BLOCK = re.compile(r"hlo_clamp_index\(0, \(b\d+ \* (\d+)\), (\d+)\)")
@@ -93,6 +96,15 @@ def test_fast_elements_do_not_depend_on_their_place(
 def test_blocks_are_as_wide_as_vectors(length: int, lanes: int) -> None:
     found = _BLOCK.findall(_text(_rows(length)))
     assert found == ([(str(lanes), str(length - lanes))] if lanes else [])
+
+
+def test_rows_of_no_elements_stay_as_they_are() -> None:
+    lane = Variable(INDEX, "i1", 0, 0)
+    argument, result = Array("a0", F32, 0), Array("r0", F32, 0, mutable=True)
+    value = Apply("tanh", (Load(argument, lane),), F32)
+    loop = Loop(lane, ix.constant(0), "lanes", (Store(result, lane, value),))
+    kernel = Kernel((argument,), (result,), (), (loop,), Numerics.FAST)
+    assert with_overlapping_blocks(kernel) == kernel
 
 
 def test_functions_of_f64_have_blocks_of_half_as_many_lanes() -> None:
