@@ -11,6 +11,8 @@ from types import FrameType
 
 from fuzz.worker_pool.processor_time import WAITS
 
+_AGAIN = 0.1  # seconds between alarms, until one is answered
+
 
 class TooLongError(BaseException):
     """Raised when the limit is reached. No Exception, so that no handler on the way swallows it."""
@@ -27,14 +29,15 @@ def time_limit(seconds: float) -> Iterator[None]:
     begin, latest = time.process_time(), time.monotonic() + WAITS * seconds
 
     def alarm(number: int, frame: FrameType | None) -> None:
-        """Raise, or look again when the process may have had its time."""
+        """Raise, or look again when the process may have had its time: and again, for an alarm
+        that comes between this function and a system call is not seen before that returns."""
         left = min(begin + seconds - time.process_time(), latest - time.monotonic())
         if left <= 0:
             raise TooLongError
-        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.setitimer(signal.ITIMER_REAL, left, _AGAIN)
 
     signal.signal(signal.SIGALRM, alarm)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:
