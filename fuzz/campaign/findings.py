@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,7 @@ def is_known(findings: Path, suspect: Suspect) -> bool:
     says_all = not suspect.told_by_reduction or _PLACED.match(suspect.kind) is not None
     if not says_all and suspect.isolated is None:
         return False
-    beginning = _words(suspect.oracle, suspect.kind, is_flaky=False)
-    for path in sorted(findings.glob(f"{beginning}-*/{FILE}")):
-        kept = json.loads(path.read_text())
-        if (kept["oracle"], kept["kind"]) != (suspect.oracle, suspect.kind):
-            continue
+    for path, kept in _of_kind(findings, suspect):
         if says_all or _told(suspect.isolated) in kept[_ISOLATED]:
             return str(atomic_files.count(path)).rstrip("0") != "1"
     return False
@@ -58,9 +55,16 @@ def siblings(findings: Path, suspect: Suspect) -> int:
     if suspect.isolated is None:
         return 0
     family = _family(suspect.isolated.blamed)
+    return sum(_family(kept["blamed"]) == family for _, kept in _of_kind(findings, suspect))
+
+
+def _of_kind(findings: Path, suspect: Suspect) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the findings of a suspect's property and kind, by name: the file and what is in it."""
     beginning = _words(suspect.oracle, suspect.kind, is_flaky=False)
-    kept = (json.loads(path.read_text()) for path in findings.glob(f"{beginning}-*/{FILE}"))
-    return sum(_family(one["blamed"]) == family for one in kept)
+    for path in sorted(findings.glob(f"{beginning}-*/{FILE}")):
+        kept = json.loads(path.read_text())
+        if (kept["oracle"], kept["kind"]) == (suspect.oracle, suspect.kind):
+            yield path, kept
 
 
 def _family(blamed: str) -> tuple[str, bool]:
