@@ -16,7 +16,7 @@ subexpressions), which dataclasses do in several times the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -320,6 +320,22 @@ def subexpressions(expression: Expr) -> Iterator[Expr]:
             waiting += part.operands  # type: ignore[union-attr]
         elif kind is Load:
             waiting.append(part.offset)  # type: ignore[union-attr]
+
+
+def parts(statements: Iterable[Statement]) -> Iterator[Expr]:
+    """Yield all subexpressions of statements themselves, not of the statements inside them."""
+    for statement in statements:
+        for expression in expressions(statement):
+            yield from subexpressions(expression)
+
+
+def may_run_twice(body: Sequence[Statement]) -> bool:
+    """Return whether statements give the same when they are run again: they only bind and store,
+    and read nothing that they store."""
+    if not all(isinstance(statement, Let | Store) for statement in body):
+        return False
+    stored = {statement.array.name for statement in body if isinstance(statement, Store)}
+    return not any(isinstance(part, Load) and part.array.name in stored for part in parts(body))
 
 
 def variables(expression: Expr) -> Iterator[str]:

@@ -6,7 +6,7 @@ What :func:`~backend_c.ir.loop_ir.operands`, :func:`~backend_c.ir.loop_ir.expres
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from backend_c.ir.loop_ir import (
     Apply,
@@ -21,6 +21,7 @@ from backend_c.ir.loop_ir import (
     Pointer,
     Statement,
     Store,
+    Variable,
 )
 
 
@@ -34,6 +35,13 @@ def with_operands(value: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return value._replace(operands=tuple(map(change, operands)))
         case _:
             return value
+
+
+def with_instead(value: Expr, instead: Mapping[Variable | Load, Expr]) -> Expr:
+    """Return an expression with others in place of some variables and loads in it."""
+    if isinstance(value, Variable | Load) and value in instead:
+        return instead[value]
+    return with_operands(value, lambda operand: with_instead(operand, instead))
 
 
 def with_expressions(statement: Statement, change: Callable[[Expr], Expr]) -> Statement:

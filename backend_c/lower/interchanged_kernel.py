@@ -32,8 +32,7 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
     Variable,
-    expressions,
-    subexpressions,
+    parts,
 )
 from backend_c.ir.loop_rewriting import with_blocks
 from backend_c.ir.names import with_same
@@ -343,7 +342,7 @@ def _by_one_thread(statement: Statement) -> Statement:
 def _is_run_twice(let: Let) -> bool:
     """Return whether a let has a function that :mod:`backend_c.render.block_versions` computes in
     one of two ways, in loops that read nothing which they store."""
-    parts = (part for e in expressions(let) for part in subexpressions(e))
     return any(
-        isinstance(p, Apply) and p.operation in SHORTER and p.type in COMPUTED_IN_F32 for p in parts
+        isinstance(p, Apply) and p.operation in SHORTER and p.type in COMPUTED_IN_F32
+        for p in parts([let])
     )

@@ -30,9 +30,8 @@ from backend_c.ir.loop_ir import (
     Kernel,
     Statement,
     every,
-    expressions,
     inside,
-    subexpressions,
+    parts,
 )
 from backend_c.ir.settings import Settings
 from backend_c.lower.interchanged_kernel import Interchange, interchanged_kernel
@@ -271,8 +270,7 @@ def _applied(body: Sequence[Statement]) -> int:
     """Return the number of operations of statements, as often as loops inside loops run them."""
     count = 0
     for statement in body:
-        parts = (part for e in expressions(statement) for part in subexpressions(e))
-        count += sum(isinstance(part, Apply) for part in parts)
+        count += sum(isinstance(part, Apply) for part in parts([statement]))
         count += _applied(inside(statement))
     return count
 

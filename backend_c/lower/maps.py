@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from backend_c.ir.loop_ir import Array, Kernel, Let, Load, Loop, Store, expressions, subexpressions
+from backend_c.ir.loop_ir import (
+    Array,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Store,
+    parts,
+)
 from backend_c.lower.plan import Buffer, Launch
 
 _LANES = ("lanes", "parallel lanes")
@@ -30,9 +38,8 @@ class Map:
 
     def loads(self) -> list[Load]:
         """Return all loads, those of the loop last."""
-        parts = (p for s in (*self.bound, *self.loop.body) for e in expressions(s)
-                 for p in subexpressions(e))  # fmt: skip
-        return [part for part in parts if type(part) is Load]
+        found = parts((*self.bound, *self.loop.body))
+        return [part for part in found if type(part) is Load]
 
     def stores(self) -> list[Store]:
         """Return the stores of the loop."""
@@ -40,8 +47,7 @@ class Map:
 
     def size(self) -> int:
         """Return the number of subexpressions."""
-        statements = (*self.bound, *self.loop.body)
-        return sum(1 for s in statements for e in expressions(s) for _ in subexpressions(e))
+        return sum(1 for _ in parts((*self.bound, *self.loop.body)))
 
 
 def map_of(launch: Launch, kernel: Kernel) -> Map | None:

@@ -28,9 +28,8 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
     every,
-    expressions,
     inside,
-    subexpressions,
+    parts,
     variables,
 )
 from backend_c.ir.renaming import Renaming
@@ -346,7 +345,4 @@ def _straight(block: Sequence[Statement]) -> Iterator[Statement]:
 
 def _loads(statement: Statement) -> Iterator[Load]:
     """Yield the loads of a statement itself."""
-    for expression in expressions(statement):
-        for part in subexpressions(expression):
-            if isinstance(part, Load):
-                yield part
+    return (part for part in parts([statement]) if isinstance(part, Load))

@@ -24,14 +24,12 @@ from backend_c.ir.loop_ir import (
     If,
     Kernel,
     Let,
-    Load,
     Loop,
     Mutable,
     Statement,
-    Store,
     Variable,
-    expressions,
-    subexpressions,
+    may_run_twice,
+    parts,
 )
 from backend_c.ir.loop_rewriting import with_expressions, with_loops, with_operands
 from backend_c.ir.settings import Numerics
@@ -104,11 +102,9 @@ class _Versions:
 
 def _functions(body: Sequence[Statement]) -> Iterator[Apply]:
     """Yield the functions in some statements that have a shorter sequence for small operands."""
-    for statement in body:
-        for expression in expressions(statement):
-            for part in subexpressions(expression):
-                if isinstance(part, Apply) and _is_versioned(part):
-                    yield part
+    for part in parts(body):
+        if isinstance(part, Apply) and _is_versioned(part):
+            yield part
 
 
 def _is_versioned(value: Apply) -> bool:
@@ -128,13 +124,7 @@ def _may_run_twice(loop: Loop) -> bool:
     """Return whether a loop of lanes only binds and stores, and reads nothing that it stores."""
     if loop.kind not in ("lanes", "parallel lanes") or loop.sums:
         return False
-    if ix.value_of(loop.extent) is None:
-        return False
-    if not all(isinstance(statement, Let | Store) for statement in loop.body):
-        return False
-    stored = {s.array.name for s in loop.body if isinstance(s, Store)}
-    parts = (p for s in loop.body for e in expressions(s) for p in subexpressions(e))
-    return not any(isinstance(part, Load) and part.array.name in stored for part in parts)
+    return ix.value_of(loop.extent) is not None and may_run_twice(loop.body)
 
 
 def _shortened(statement: Statement) -> Statement:

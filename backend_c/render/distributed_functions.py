@@ -30,8 +30,7 @@ from backend_c.ir.loop_ir import (
     Pointer,
     Statement,
     Variable,
-    expressions,
-    subexpressions,
+    parts,
 )
 from backend_c.ir.settings import Numerics
 from backend_c.render.elementary_functions import is_long, lines_of
@@ -62,10 +61,7 @@ class _Functions(Distribution):
 
 def _called(loop: Loop, numerics: Numerics) -> Iterator[str]:
     """Yield the name of the function of f64 values of each operation in a loop that is one."""
-    parts = {
-        part for one in loop.body for value in expressions(one) for part in subexpressions(value)
-    }
-    for part in parts:
+    for part in {*parts(loop.body)}:
         name = _function(part, numerics) if isinstance(part, Apply) else None
         if name is not None:
             yield name

@@ -32,10 +32,10 @@ from backend_c.ir.loop_ir import (
     Store,
     Variable,
     expressions,
-    subexpressions,
+    parts,
     variables,
 )
-from backend_c.ir.loop_rewriting import with_loops, with_operands
+from backend_c.ir.loop_rewriting import with_instead, with_loops
 from backend_c.ir.settings import Numerics
 from hlo.types import F32, F64
 
@@ -109,13 +109,7 @@ def _is_sum(loop: Loop) -> bool:
         return False
     if any(one.type not in (F32, F64) for one in loop.sums):
         return False
-    read = [
-        part
-        for statement in loop.body
-        for expression in expressions(statement)
-        for part in subexpressions(expression)
-        if part in loop.sums
-    ]
+    read = [part for part in parts(loop.body) if part in loop.sums]
     assigned = [s.variable for s in loop.body if isinstance(s, Assign)]
     known = all(isinstance(s, Let | Store | Assign) for s in loop.body)
     return known and sorted(read) == sorted(assigned) == sorted(loop.sums)
@@ -126,11 +120,5 @@ def _in_lane(statement: Statement, arrays: dict[Variable, Array], lane: Variable
     if not isinstance(statement, Assign):
         return statement
     array = arrays[statement.variable]
-    return Store(array, lane, _with(statement.value, statement.variable, Load(array, lane)))
-
-
-def _with(value: Expr, variable: Variable, instead: Expr) -> Expr:
-    """Return an expression with another one in place of a variable."""
-    if value == variable:
-        return instead
-    return with_operands(value, lambda operand: _with(operand, variable, instead))
+    instead: dict[Variable | Load, Expr] = {statement.variable: Load(array, lane)}
+    return Store(array, lane, with_instead(statement.value, instead))

@@ -28,7 +28,7 @@ from backend_c.ir.loop_ir import (
     Statement,
     Variable,
     every,
-    expressions,
+    parts,
     subexpressions,
 )
 from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
@@ -65,7 +65,7 @@ def _is_narrow(statement: Statement) -> bool:
                 return False
         case _:
             pass
-    return all(_fits(part) for e in expressions(statement) for part in subexpressions(e))
+    return all(map(_fits, parts([statement])))
 
 
 def _fits(part: Expr) -> bool:

@@ -14,7 +14,7 @@ choose the lanes of a loop by its narrowest type, so preds are read in a loop of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from backend_c.ir import index as ix
@@ -32,11 +32,11 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
     Variable,
-    expressions,
-    subexpressions,
+    may_run_twice,
+    parts,
     variables,
 )
-from backend_c.ir.loop_rewriting import with_expressions, with_loops, with_operands
+from backend_c.ir.loop_rewriting import with_expressions, with_instead, with_loops
 from backend_c.ir.settings import Numerics
 from backend_c.render.operations import f64_function
 from hlo.opcodes import ELEMENTARY, having
@@ -66,9 +66,10 @@ class _Blocks:
 
     def _loop(self, loop: Loop) -> Sequence[Statement]:
         extent = ix.value_of(loop.extent)
-        if extent is None or loop.kind != "lanes" or loop.sums or not _is_repeatable(loop.body):
+        if extent is None or loop.kind != "lanes" or loop.sums or not may_run_twice(loop.body):
             return (loop._replace(body=self.block(loop.body)),)
-        lanes = _lanes(extent, max(map(self._bytes, _functions(loop.body)), default=_VECTOR))
+        sizes = [*map(self._bytes, _functions(loop.body))]
+        lanes = _lanes(extent, max(sizes)) if sizes else 0
         return (_overlapping(loop, extent, lanes, next(self._numbers)) if lanes else loop,)
 
     def _bytes(self, function: Apply) -> int:
@@ -90,27 +91,11 @@ def _lanes(extent: int, size: int) -> int:
     return lanes if extent % half > 1 else 0
 
 
-def _is_repeatable(body: Sequence[Statement]) -> bool:
-    """Return whether a loop gives the same when elements are computed again: it only binds and
-    stores, and reads nothing that it stores."""
-    if not all(isinstance(statement, Let | Store) for statement in body):
-        return False
-    stored = {statement.array.name for statement in body if isinstance(statement, Store)}
-    return not any(isinstance(part, Load) and part.array.name in stored for part in _parts(body))
-
-
 def _functions(body: Sequence[Statement]) -> Iterator[Apply]:
     """Yield the elementary functions that statements compute."""
-    for part in _parts(body):
+    for part in parts(body):
         if isinstance(part, Apply) and part.operation in _FUNCTIONS and part.operands:
             yield part
-
-
-def _parts(body: Sequence[Statement]) -> Iterator[Expr]:
-    """Yield all subexpressions of statements."""
-    for statement in body:
-        for expression in expressions(statement):
-            yield from subexpressions(expression)
 
 
 def _overlapping(loop: Loop, extent: int, lanes: int, number: int) -> Loop:
@@ -124,8 +109,10 @@ def _overlapping(loop: Loop, extent: int, lanes: int, number: int) -> Loop:
     masks = _masks(loop, lanes, number)
     declared = [LocalArray(array) for array in masks.values()]
     read = [Store(a, lane, Apply("convert", (load,), S32)) for load, a in masks.items()]
-    instead = {load: _is_set(Load(array, lane)) for load, array in masks.items()}
-    body = [with_expressions(s, lambda value: _with(value, instead)) for s in loop.body]
+    instead: dict[Variable | Load, Expr] = {
+        load: _is_set(Load(array, lane)) for load, array in masks.items()
+    }
+    body = [with_expressions(s, lambda value: with_instead(value, instead)) for s in loop.body]
     begin = Let(start, ix.clamp(0, ix.multiply(block, lanes), extent - lanes))
     loops = [
         Loop(lane, ix.constant(lanes), "lanes", (place, *inside))
@@ -139,7 +126,7 @@ def _masks(loop: Loop, lanes: int, number: int) -> dict[Load, Array]:
     """Give an array to each pred that a loop loads at an index that it does not compute first."""
     bound = {statement.variable.name for statement in loop.body if isinstance(statement, Let)}
     masks = dict[Load, Array]()
-    for part in _parts(loop.body):
+    for part in parts(loop.body):
         if isinstance(part, Load) and part.type is PRED and bound.isdisjoint(variables(part)):
             name = f"m{number}x{len(masks)}"
             masks.setdefault(part, Array(name, S32, lanes, mutable=True, is_local=True))
@@ -147,11 +134,5 @@ def _masks(loop: Loop, lanes: int, number: int) -> dict[Load, Array]:
 
 
 def _is_set(mask: Load) -> Expr:
+    """Return the pred that an element of such an array stands for."""
     return Apply("compare-NE", (mask, Constant(S32, 0)), PRED)
-
-
-def _with(value: Expr, instead: Mapping[Load, Expr]) -> Expr:
-    """Return an expression with others in place of loads."""
-    if isinstance(value, Load) and value in instead:
-        return instead[value]
-    return with_operands(value, lambda operand: _with(operand, instead))
