@@ -84,21 +84,20 @@ class _Server:
 
     def __init__(self) -> None:
         command = [sys.executable, "-c", f"from {__name__} import serve; serve()"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # A group of its own: who ends it ends its fork, too, even one that was just made.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+        )
 
     def ask(self, module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
         """Wait for an answer; an exception on the way, such as Ctrl-C, ends server and fork."""
-        fork = None
         try:
             text = json.dumps(question)
             self._send([module, text, dict(os.environ), os.getcwd(), sys.path])
-            fork = self._receive()
             answer = self._receive()
         except BaseException:
-            if fork is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(fork, signal.SIGKILL)
-            self._process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self.close()
             raise
         return tuple(answer) if answer else (self._process.wait() or 1, "", "")
@@ -141,8 +140,8 @@ def serve() -> None:
     """Answer requests, which are lines of standard input, until it ends: fork for each.
 
     The module may have a function ``prepare()``, for what all questions need; it starts no thread.
-    A request is JSON: module, question, environment, directory and ``sys.path``. Its answers are
-    two lines: the process of the fork, then its exit status, answer and errors. Ctrl-C ends it.
+    A request is JSON: module, question, environment, directory and ``sys.path``. Its answer is a
+    line: the fork's exit status, answer and errors. Ctrl-C ends it.
     """
     answers = os.fdopen(os.dup(1), "wb")
     with suppress(KeyboardInterrupt):
@@ -158,7 +157,6 @@ def serve() -> None:
                     _become(environment, directory, err.fileno())
                     _answer(module, question, out)
                     return
-                _write(answers, fork)
                 _, status = os.waitpid(fork, 0)
                 texts = [_read(file) for file in (out, err)]
             _write(answers, [os.waitstatus_to_exitcode(status), *texts])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,21 @@ def answer(question):
     os.write(1, b"not an answer")
     found = {"x": question["x"], "process": os.getpid(), "asked": len(seen)}
     return found | {"home": os.environ.get("HERE"), "directory": os.getcwd()}
+"""
+# Asks for what interrupts whoever asks, in the moment in which it begins.
+INTERRUPTED = """
+import os, sys
+from hlo_oracle.own_process import asked
+os.environ["ASKER"] = str(os.getpid())
+end = (
+    "import os, time; open(os.environ['BEGUN'], 'a').write(f'{os.getpid()} ');"
+    "os.kill(int(os.environ['ASKER']), 2); time.sleep(60)"
+)
+for _ in range(8):
+    try:
+        asked(sys.argv[1], {"do": end})
+    except KeyboardInterrupt:
+        pass
 """
 
 
@@ -84,6 +100,15 @@ def test_questions_of_two_threads_do_not_mix(module: str) -> None:
     assert found == {n: n for n in range(4)}
 
 
+def assert_end(processes: Sequence[str]) -> None:
+    """Assert that processes, by number, end within a time in which forks do not end themselves."""
+    status = [Path(f"/proc/{number}/status") for number in processes]
+    late = time.monotonic() + 30
+    while any(file.exists() and "zombie" not in file.read_text() for file in status):
+        assert time.monotonic() < late, processes
+        time.sleep(0.01)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.parametrize("module", ["fork"], indirect=True)
 class TestForks:
@@ -117,6 +142,15 @@ class TestForks:
             time.sleep(0.01)
         asker.send_signal(signal.SIGINT)
         assert asker.wait(30) != 0
-        process = Path(f"/proc/{mark.read_text()}")
-        while process.exists() and "zombie" not in (process / "status").read_text():
-            time.sleep(0.01)
+        assert_end([mark.read_text()])
+
+    def test_ctrl_c_ends_a_fork_that_has_just_begun(
+        self, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Leave nothing of forks that interrupt the asker at once."""
+        begun = tmp_path / "begun"
+        monkeypatch.setenv("BEGUN", str(begun))
+        subprocess.run([sys.executable, "-c", INTERRUPTED, module], check=True, timeout=60)
+        forks = begun.read_text().split()
+        assert len(forks) == 8
+        assert_end(forks)
