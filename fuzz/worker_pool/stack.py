@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from backend_c.native.cache import default_directory, open_cache
-from backend_c.native.libraries import build
-from backend_c.native.toolchain import find_compiler
 from fuzz.worker_pool.symbols import symbols
 from hlo.errors import ToolchainError
 
@@ -33,6 +30,11 @@ class Frame:
 @cache
 def library() -> Path | None:
     """Return the handler, compiled; None without a C compiler."""
+    # Here, as each worker imports this module, and all of the backend takes half a second.
+    from backend_c.native.cache import default_directory, open_cache
+    from backend_c.native.libraries import build
+    from backend_c.native.toolchain import find_compiler
+
     try:
         sources = {_SOURCE.name: _SOURCE.read_text()}
         return build(sources, find_compiler(os.environ), open_cache(default_directory(os.environ)))
