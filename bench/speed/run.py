@@ -13,7 +13,7 @@ from pathlib import Path
 from backend_c.explain.limits import Limits, best
 from bench.speed import catalogue, session
 from bench.speed.kinds import SMALL, kind
-from bench.speed.peers.ours import warmed
+from bench.speed.peers.ours import warm_cache
 from bench.speed.peers.table import PEERS
 from bench.speed.rows import Measured, Row
 from bench.speed.verdicts import Memory, verdicts
@@ -65,7 +65,7 @@ def rows(
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         note("the machine")
         warm = Path(name) / "warm"
-        warmed(warm)
+        warm_cache(warm)
         for number, program in enumerate(programs):
             if number % _BETWEEN == 0:
                 machine.measure()

@@ -22,8 +22,8 @@ from hlo import archive
 PROGRAM = CORPUS / "jax" / "gelu_1k.before_optimizations.txt"
 
 
-def ran(*options: str, home: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "XDG_CACHE_HOME": str(home), "PYTHONPATH": str(ROOT)}
+def ran(*options: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "bench.speed", "--quick", *options]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
@@ -35,7 +35,7 @@ def test_run(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.hlo"
     wrong.write_text("HloModule wrong\nENTRY main { ROOT x = f32[] parameter(0), }\n")
     options = ["--json", "--peers", "fast,exact,xla", "--write", str(page), "--keep"]
-    done = ran(*options, "--history", str(kept), str(PROGRAM), str(wrong), home=tmp_path)
+    done = ran(*options, "--history", str(kept), str(PROGRAM), str(wrong))
     assert done.returncode == 2, done.stderr
     row, no_program = [json.loads(line) for line in done.stdout.splitlines()]
     assert "wrong.hlo" in no_program["error"] and not no_program["peers"]
@@ -52,8 +52,8 @@ def test_run(tmp_path: Path) -> None:
     assert set(json.loads(kept.read_text())["programs"]) == {"gelu_1k"}
 
 
-def test_unknown_peer(tmp_path: Path) -> None:
-    done = ran("--peers", "nobody", home=tmp_path)
+def test_unknown_peer() -> None:
+    done = ran("--peers", "nobody")
     assert done.returncode == 2
     assert "one of fast, exact, xla" in done.stdout
 

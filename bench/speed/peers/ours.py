@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
 import backend_c
 import hlo
-from backend_c.native.cache import open_cache
+from backend_c.native.cache import HEADERS, OBJECT, default_directory, open_cache
 from backend_c.native.libraries import build
 from backend_c.native.toolchain import known_compiler
 from backend_c.render.dialect import OPENMP
@@ -38,6 +39,21 @@ def ready(question: Question, numerics: str) -> Subject:
         seconds.append(time.perf_counter() - begin)
     compiled = Compiled(seconds[0], seconds[-1], "hlo-oracle")
     return Subject(lambda: executable(*values), lambda result: [*arrays_of(result)], compiled)
+
+
+def warm_cache(cache: Path) -> None:
+    """Make a cache of what is compiled once per machine, and of no program: a copy from the user's
+    own, where what is missing is compiled first."""
+    own = default_directory(os.environ)
+    warmed(own)
+    cache.mkdir(mode=0o700)
+    for file in own.iterdir():
+        if file.suffix in (OBJECT, HEADERS):
+            hashed = file.with_suffix(".sha256")
+            shutil.copy(hashed, cache / hashed.name)
+        elif file.suffix != ".known":
+            continue
+        shutil.copy(file, cache / file.name)
 
 
 def warmed(cache: Path) -> None:
