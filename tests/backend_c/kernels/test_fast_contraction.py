@@ -183,7 +183,9 @@ _FEW_RESULTS = (
 )
 _EDGES = (
     *_FEW_RESULTS,
-    *(_product(m, n, 300) for m in (1, 13, 14, 15, 84, 85, 200) for n in (1, 31, 32, 33, 64, 257)),
+    *(_product(m, 33, 300) for m in (1, 13, 14, 15, 84, 85, 200)),
+    *(_product(15, n, 300) for n in (1, 31, 32, 64, 257)),
+    *(_product(m, n, 300) for m, n in ((1, 1), (13, 257), (14, 32), (84, 64), (200, 31))),
     *(_product(m, n, 300) for m in (8, 16, 30) for n in (5, 16, 48)),
     *(_product(m, n, 4096, "ca") for m, n in ((16, 16), (5, 40), (100, 70))),  # in parts
     _product(20, 30, 3 * 1031),
