@@ -10,7 +10,8 @@ from typing import Any
 
 from fuzz.campaign import oracle_examiner
 from fuzz.campaign.subject import Done, Examiner
-from fuzz.draw.choices import Choices, examples
+from fuzz.draw.choices import Choices, OftenEmpty, examples
+from fuzz.draw.generators.custom_call import TARGETS
 from fuzz.draw.loosening import loosened
 from fuzz.draw.programs import (
     GENERATORS,
@@ -27,9 +28,21 @@ from fuzz.draw.values import arguments
 from fuzz.reducer.search import Case
 from hlo.errors import ArgumentError
 from hlo.module import Module
+from hlo.opcodes import ELEMENTWISE, of_family
 from hlo.types import BF16, C64, F16, F32, F64, S8, S32, U8, U32
 
-_OPCODES = tuple(GENERATORS)
+
+def _weight(opcode: str) -> int:
+    """Return how often an opcode is drawn as a single instruction: elementwise ones are in most
+    other programs, too; others have more attributes; a custom call is another instruction for each
+    target."""
+    if opcode == "custom-call":
+        return TARGETS
+    return 1 if opcode in _ELEMENTWISE else 4
+
+
+_ELEMENTWISE = of_family(ELEMENTWISE)
+_OPCODES = tuple(opcode for opcode in GENERATORS for _ in range(_weight(opcode)))
 _FLOATS = (F32, BF16, F16, F64, C64)
 _INTEGERS = (S32, U8, S8, U32)
 
@@ -39,6 +52,10 @@ Kind = Callable[[Choices], Module]
 
 def _single(choices: Choices) -> Module:
     return single_op(choices, choices.choice(_OPCODES), constants=choices.boolean())
+
+
+def _without_elements(choices: Choices) -> Module:
+    return _single(OftenEmpty(choices))
 
 
 def _few(choices: Choices) -> Module:
@@ -56,8 +73,8 @@ _LARGE: tuple[Kind, ...] = (
     _bounded(program),
 )
 _SMALL: tuple[Kind, ...] = (
-    *(*(3 * (_single,)), *(2 * (_few,)), *(2 * (_bounded(_single),)), rows),
-    *(*(6 * (patterned,)), folds, folds, identities, identities, conversions, unusual),
+    *(*(5 * (_single,)), _without_elements, *(3 * (_bounded(_single),)), *(2 * (_few,))),
+    *(*(7 * (patterned,)), rows, folds, identities, conversions, unusual),
 )
 # A large one takes as long as six small ones, and small ones show more for the time that they
 # take; large ones show what they do not. So they get two fifths of it.

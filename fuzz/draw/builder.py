@@ -91,6 +91,9 @@ class Builder(Choices):
     def integer(self, low: int, high: int) -> int:
         return self._choices.integer(low, high)
 
+    def empty(self) -> bool:
+        return self._choices.empty()
+
     @property
     def opcodes(self) -> Set[str]:
         """The opcodes that may be added."""

@@ -14,6 +14,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+_EMPTY = 100
+
 
 class Choices(ABC):
     """A source of choices. The simplest choice is the lowest number: Hypothesis shrinks towards
@@ -29,6 +31,11 @@ class Choices(ABC):
     def chance(self, of: int) -> bool:
         """Draw True once in ``of`` times."""
         return self.integer(0, of - 1) == of - 1
+
+    def empty(self) -> bool:
+        """Draw whether a dimension has size 0: rarely, as a program that has one often computes
+        nothing."""
+        return self.chance(_EMPTY)
 
     def choice(self, options: Sequence[T]) -> T:
         return options[self.integer(0, len(options) - 1)]
@@ -65,6 +72,25 @@ class Seeded(Choices):
 
     def drew(self, what: str) -> None:
         self.drawn[what] += 1
+
+
+class OftenEmpty(Choices):
+    """The choices of another source, but one dimension in three has size 0."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+
+    def integer(self, low: int, high: int) -> int:
+        return self._choices.integer(low, high)
+
+    def empty(self) -> bool:
+        return self.chance(3)
+
+    def part(self, make: Callable[[], T]) -> T:
+        return self._choices.part(make)
+
+    def drew(self, what: str) -> None:
+        self._choices.drew(what)
 
 
 def examples(make: Callable[[Choices], T], count: int, seed: int | str) -> list[T]:

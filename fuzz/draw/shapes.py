@@ -29,9 +29,6 @@ MOST_RANK = 5
 
 _TRIES = 20  # of dimensions that may not be accepted
 
-# One dimension in so many has size 0: more, and most programs compute nothing somewhere.
-EMPTY = 100
-
 _LARGE = (7, 8, 9, 16, 31, 32, 33, 64, 100, 257)
 
 # Elements of one, two, three and more vectors of 16, 32 and 64 bytes; one less, which is nearly all
@@ -58,14 +55,14 @@ def nonzero(dims: Sequence[int]) -> int:
 
 def size_to(choices: Choices, most: int) -> int:
     """Draw the size of a dimension up to ``most``: rarely 0."""
-    if most < 1 or choices.chance(EMPTY):
+    if most < 1 or choices.empty():
         return 0
     return choices.integer(1, most)
 
 
 def extent(choices: Choices, most: int) -> int:
     """Draw the size of a dimension: small, next to a power of two, or rarely 0."""
-    if choices.chance(EMPTY):
+    if choices.empty():
         return 0
     large = [size for size in _LARGE if size <= most]
     if large and choices.boolean():

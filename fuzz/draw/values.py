@@ -121,7 +121,8 @@ def _floats(element_type: ElementType) -> list[object]:
     of products of few factors and of reciprocals."""
     limits = ml_dtypes.finfo(element_type.numpy)  # type: ignore[no-untyped-call]
     one, eps = np.float64(1), np.float64(limits.eps)
-    numbers: list[object] = [-0.0, -1.0, 0.5, 1.5, 2.5, -0.5, 1 / 3, np.nan, np.inf, -np.inf]
+    numbers: list[object] = [-0.0, -1.0, 0.5, 1.5, 2.5, -0.5, 1 / 3, np.inf, -np.inf]
+    numbers += [np.nan] * 4  # as many as there are ways to lose it: comparisons, folds, conversions
     numbers += [limits.smallest_subnormal, limits.smallest_normal, limits.max, limits.min]
     numbers += [-limits.smallest_subnormal, one + eps, one - eps / 2, 0.5 - eps / 4]
     numbers += [one + 2.0**-n for n in (2, 3, 4, 5, 8, 11, 24)]

@@ -165,6 +165,9 @@ _TARGETS: tuple[tuple[Generator, Accepts], ...] = (
     *[(_trsm, _is_solved)] * 3,
 )
 
+# How many targets there are.
+TARGETS = len({make for make, _ in _TARGETS}) - 1 + len(MARKERS)
+
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
     "custom-call": (custom_call, lambda shape: True),
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fuzz.draw.builder import MOST_CONSTANT_ELEMENTS, Builder, Generator
-from fuzz.draw.shapes import EMPTY, MOST_ELEMENTS, MOST_RANK, Accepts, nonzero, size_to
+from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero, size_to
 from hlo.passes.rewriting import Slices
 from hlo.types import PRED, U32, ArrayShape, ElementType, Layout, TupleShape
 
@@ -100,7 +100,7 @@ def concatenate(builder: Builder, shape: ArrayShape) -> str:
     dimension = builder.integer(0, shape.rank - 1)
     rest, parts = shape.dims[dimension], []
     for _ in range(builder.integer(0, 4)):
-        if rest < 2 and not builder.chance(EMPTY):
+        if rest < 2 and not builder.empty():
             break
         size = size_to(builder, rest - 1)
         parts.append(size)

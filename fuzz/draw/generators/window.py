@@ -7,7 +7,7 @@ from dataclasses import replace
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators.reduction import element_types, emit_variadic
 from fuzz.draw.scalar_computations import fold, selection
-from fuzz.draw.shapes import EMPTY, MOST_ELEMENTS, Accepts, nonzero
+from fuzz.draw.shapes import MOST_ELEMENTS, Accepts, nonzero
 from hlo.attributes import Window, WindowDimension
 from hlo.ops.contraction import window_positions
 from hlo.types import ArrayShape
@@ -82,7 +82,7 @@ def _onto(builder: Builder, places: int, work: int) -> tuple[int, WindowDimensio
         padded = builder.integer(0, reach - 1)
     low = _padding(builder, dimension)
     most = max(0, padded - low) // dimension.base_dilation
-    least = 0 if builder.chance(EMPTY) else 1
+    least = 0 if builder.empty() else 1
     extent = max(least, most + builder.choice((0, 1, -1, 2, -3)))
     high = padded - low - _dilated(dimension, extent)
     return extent, replace(dimension, padding_low=low, padding_high=high)

@@ -15,12 +15,12 @@ import hlo
 import interp
 from fuzz.draw import generators
 from fuzz.draw.builder import Builder
-from fuzz.draw.choices import Seeded, examples
-from fuzz.draw.programs import GENERATORS, READS, menu, rows
+from fuzz.draw.choices import Choices, OftenEmpty, Seeded, examples
+from fuzz.draw.programs import GENERATORS, READS, menu, rows, single_op
 from fuzz.draw.shapes import TYPES
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
-from hlo.types import F32, S32, ArrayShape, TupleShape
+from hlo.types import F32, S32, ArrayShape, TupleShape, leaves
 from hlo.values import placed
 from hlo.walk import function_name
 
@@ -56,6 +56,18 @@ def test_drawn_modules_are_valid(data: st.DataObject) -> None:
     assert hlo.parse(hlo.format(module)) == module
     arrays = data.draw(fuzz.arguments(module))
     assert list(placed(interp.evaluate(module, *arrays)))
+
+
+def test_sizes_are_zero_as_often_as_the_source_says() -> None:
+    """Few programs have an array without elements, or most do."""
+
+    def empty(choices: Choices) -> bool:
+        (result,) = leaves(single_op(choices, "transpose").entry.root_instruction.shape)
+        return not result.elements
+
+    rarely = sum(empty(Seeded(n)) for n in range(300))
+    often = sum(empty(OftenEmpty(Seeded(n))) for n in range(300))
+    assert rarely < 30 and often > 120
 
 
 def test_rows_are_as_long_as_vectors() -> None:
@@ -136,10 +148,15 @@ def test_a_choice_of_opcodes_and_types_is_kept() -> None:
 _FEW = ("add", "negate", "pad", "reshape", "slice", "transpose", "while")
 
 
-@pytest.mark.parametrize("defect", [_transposes, _pads_less, _slices_padded])
-def test_what_fails_shrinks_to_a_few_instructions(defect: Callable[[hlo.Module], bool]) -> None:
+@pytest.mark.parametrize(
+    ("defect", "opcodes"),
+    [(_transposes, _FEW), (_pads_less, _FEW), (_slices_padded, ("add", "pad", "slice"))],
+)
+def test_what_fails_shrinks_to_a_few_instructions(
+    defect: Callable[[hlo.Module], bool], opcodes: tuple[str, ...]
+) -> None:
     module = find(
-        fuzz.modules(max_instructions=6, opcodes=_FEW),
+        fuzz.modules(max_instructions=6, opcodes=opcodes),
         defect,
         settings=settings(max_examples=500, database=None, suppress_health_check=list(HealthCheck)),
         random=random.Random(1),
