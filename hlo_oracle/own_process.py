@@ -84,10 +84,7 @@ class _Server:
 
     def __init__(self) -> None:
         command = [sys.executable, "-c", f"from {__name__} import serve; serve()"]
-        # A group of its own: who ends it ends its fork, too, even one that was just made.
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
-        )
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
         """Wait for an answer; an exception on the way, such as Ctrl-C, ends server and fork."""
@@ -96,8 +93,7 @@ class _Server:
             self._send([module, text, dict(os.environ), os.getcwd(), sys.path])
             answer = self._receive()
         except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
             self.close()
             raise
         return tuple(answer) if answer else (self._process.wait() or 1, "", "")
@@ -141,9 +137,12 @@ def serve() -> None:
 
     The module may have a function ``prepare()``, for what all questions need; it starts no thread.
     A request is JSON: module, question, environment, directory and ``sys.path``. Its answer is a
-    line: the fork's exit status, answer and errors. Ctrl-C ends it.
+    line: the fork's exit status, answer and errors. Ctrl-C ends it; a fork ends with it.
     """
+    from fuzz.worker_pool.process import end_with  # not where nothing is asked
+
     answers = os.fdopen(os.dup(1), "wb")
+    ended, alive = os.pipe()
     with suppress(KeyboardInterrupt):
         while request := sys.stdin.buffer.readline():
             module, question, environment, directory, path = json.loads(request)
@@ -154,6 +153,8 @@ def serve() -> None:
                 fork = os.fork()
                 if fork == 0:
                     answers.close()
+                    os.close(alive)
+                    end_with(ended)
                     _become(environment, directory, err.fileno())
                     _answer(module, question, out)
                     return

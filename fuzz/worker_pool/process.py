@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -81,7 +81,9 @@ def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -
     """Answer tasks until the other end of the connection is closed. ``pickled`` is an
     :data:`Opened`; it is unpickled here so that its errors are part of the captured output."""
     os.setsid()
-    _end_with_parent()
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    end_with(parent.sentinel)
     signal.signal(signal.SIGTERM, _leave)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for stream in (1, 2):
@@ -102,16 +104,13 @@ def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -
             connection.send(work(*task))
 
 
-def _end_with_parent() -> None:
-    """Let the kernel kill this process when its parent dies: the end of a pipe from the parent
-    raises SIGIO, whose default action is to terminate. A thread that waits for that would not run
-    beside C code that holds the interpreter's lock."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
-    flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
-    fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
-    if not parent.is_alive():  # it ended before
+def end_with(pipe: int) -> None:
+    """Let the kernel kill this process when whoever holds the other end of a pipe dies: the end of
+    a pipe raises SIGIO, whose default action is to terminate. A thread that waits for that would
+    not run beside C code that holds the interpreter's lock."""
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+    if wait([pipe], 0):  # it ended before
         os.kill(os.getpid(), signal.SIGIO)
 
 
