@@ -140,6 +140,18 @@ def place(kept: Path, name: Path) -> None:
         shutil.copyfile(kept, name)
 
 
+def copy_parts(cache: Cache, directory: Path) -> None:
+    """Give a new cache what programs are made of, objects, headers and what is known of compilers,
+    but no program. What goes or is published meanwhile is left out."""
+    directory.mkdir(mode=0o700)
+    for kept in cache.directory.iterdir():
+        with suppress(OSError):
+            if kept.suffix in (OBJECT, HEADERS):
+                place(kept.with_suffix(_HASH), directory / f"{kept.stem}{_HASH}")
+            if kept.suffix in (OBJECT, HEADERS, _KNOWN):
+                place(kept, directory / kept.name)
+
+
 def noted(cache: Cache, key: str, kind: str = _NOTE) -> str | None:
     """Return what :func:`take_note` wrote under a key, if it is whole, else None."""
     path = cache.directory / (key + kind)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from pathlib import Path
 
 import backend_c
 import hlo
-from backend_c.native.cache import HEADERS, OBJECT, default_directory, open_cache
+from backend_c.native.cache import copy_parts, default_directory, open_cache
 from backend_c.native.libraries import build
 from backend_c.native.toolchain import known_compiler
 from backend_c.render.dialect import OPENMP
@@ -46,14 +45,7 @@ def warm_cache(cache: Path) -> None:
     own, where what is missing is compiled first."""
     own = default_directory(os.environ)
     warmed(own)
-    cache.mkdir(mode=0o700)
-    for file in own.iterdir():
-        if file.suffix in (OBJECT, HEADERS):
-            hashed = file.with_suffix(".sha256")
-            shutil.copy(hashed, cache / hashed.name)
-        elif file.suffix != ".known":
-            continue
-        shutil.copy(file, cache / file.name)
+    copy_parts(open_cache(own), cache)
 
 
 def warmed(cache: Path) -> None:
