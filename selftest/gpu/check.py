@@ -1,31 +1,34 @@
 """Check generated CUDA on the first GPU, some minutes at a time.
 
-    python -m selftest.gpu.check [--minutes 8] [--state DIR] [--write FILE]
+    python -m selftest.gpu.check [--minutes 8] [--workers N] [--state DIR] [--write FILE]
 
 Every op on every type, large ops, regressions and corpus, drawn programs: their bits against the
 interpreter's, each run twice; then large ops under compute-sanitizer where that is on the path, and
-the time of programs (bench.gpu). Units run in processes of their own: one that crashes or hangs is
-noted, and its programs are run one by one. What is done is kept in ``--state``: the same command
-goes on where it was. Exit status 0 if all is done and right, 1 if something is wrong, 75 if the
-time is up.
+the time of programs (bench.gpu). Units run in processes of their own, as many side by side as there
+are processors: one that crashes or hangs is noted, and its programs are run one by one. What is
+done is kept in ``--state``: the same command goes on where it was. Exit status 0 if all is done and
+right, 1 if something is wrong, 75 if the time is up.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hlo.errors import Error
 from selftest.gpu.records import Records
 from selftest.gpu.report import text
+from selftest.gpu.side_by_side import Unit, run_units
 
 UNFINISHED = 75  # EX_TEMPFAIL
 _PIECES = ("large ops", "ops", "files", "drawn")
@@ -42,11 +45,12 @@ class NoGpuError(Error):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Hold how units are run: until when, and with which options."""
+    """Hold how units are run: until when, with which options, and how many side by side."""
 
     records: Records
     deadline: float
     options: tuple[str, ...]
+    workers: int = 1
 
     def is_over(self) -> bool:
         """Return whether the time is up."""
@@ -55,29 +59,24 @@ class Run:
 
 def pieces(run: Run) -> bool:
     """Run what is left of all pieces; return whether all is done."""
-    for piece in _PIECES:
-        number = 0
-        while not run.records.is_done(piece):
-            if run.is_over():
-                return False
-            if not run.records.has(piece, number):
-                _unit(run, piece, number)
-            number += 1
-    return True
+    return all(_run(run, piece, partial(_unit, run, piece)) for piece in _PIECES)
 
 
-def _unit(run: Run, piece: str, number: int) -> None:
+def _run(run: Run, piece: str, unit: Unit, workers: int | None = None) -> bool:
+    """Run what is left of a piece; return whether all is done."""
+    return run_units(piece, unit, run.records, workers or run.workers, run.is_over)
+
+
+def _unit(run: Run, piece: str, number: int) -> Iterator[dict[str, Any]]:
     """Run a unit, and its programs alone behind one after which the device is lost."""
     row, status = _asked(run, [piece, str(number)])
     if status == _NO_UNIT:
-        run.records.add({"piece": piece, "done": True})
+        yield {"piece": piece, "done": True}
     elif row is None:
         why = f"unit {number}: the process ended with status {status}"
-        run.records.add(_failed(piece, number, why))
-    elif row["lost"] >= 0:
-        run.records.add(_alone(run, row))
+        yield _failed(piece, number, why)
     else:
-        run.records.add(row)
+        yield _alone(run, row) if row["lost"] >= 0 else row
 
 
 def _alone(run: Run, whole: dict[str, Any]) -> dict[str, Any]:
@@ -122,23 +121,22 @@ def sanitized(run: Run) -> bool:
     """Run a piece under the tools of compute-sanitizer, if it is there; return whether all is
     done."""
     found = shutil.which("compute-sanitizer")
-    for tool in _TOOLS if found else ():
-        number = 0
-        while not run.records.is_done(tool):
-            if run.is_over():
-                return False
-            if not run.records.has(tool, number):
-                before = [str(found), "--tool", tool, "--error-exitcode", str(_FOUND)]
-                row, status = _asked(run, [_SANITIZED, str(number)], before)
-                run.records.add(_of_tool(tool, number, row, status))
-            number += 1
-    return True
+    tools = _TOOLS if found else ()
+    return all(_run(run, tool, partial(_under, run, [str(found)], tool)) for tool in tools)
+
+
+def _under(run: Run, sanitizer: Sequence[str], tool: str, number: int) -> Iterator[dict[str, Any]]:
+    """Run a unit under a tool, which has a status of its own for what ends with another than 0."""
+    if not run.records.has(_SANITIZED, number):
+        yield {"piece": tool, "done": True}
+        return
+    before = [*sanitizer, "--tool", tool, "--error-exitcode", str(_FOUND)]
+    row, status = _asked(run, [_SANITIZED, str(number)], before)
+    yield _of_tool(tool, number, row, status)
 
 
 def _of_tool(tool: str, number: int, row: dict[str, Any] | None, status: int) -> dict[str, Any]:
     """Return the row of a unit under a tool."""
-    if status == _NO_UNIT:
-        return {"piece": tool, "done": True}
     why = f"{tool} of {_SANITIZED}, unit {number}: status {status}"
     found = row or _failed(tool, number, why)
     wrong = [*found["wrong"], why] if status == _FOUND else found["wrong"]
@@ -146,16 +144,8 @@ def _of_tool(tool: str, number: int, row: dict[str, Any] | None, status: int) ->
 
 
 def measured(run: Run) -> bool:
-    """Measure the time of programs, one a process; return whether all is done."""
-    number = 0
-    while not run.records.is_done("bench"):
-        if run.is_over():
-            return False
-        if not run.records.has("bench", number):
-            for row in _benched(run, number):
-                run.records.add(row)
-        number += 1
-    return True
+    """Measure the time of programs, one at a time; return whether all is done."""
+    return _run(run, "bench", partial(_benched, run), workers=1)
 
 
 def _benched(run: Run, number: int) -> Iterator[dict[str, Any]]:
@@ -196,6 +186,7 @@ def main(words: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--minutes", type=float, default=8)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N")
     parser.add_argument("--state", type=Path, default=Path("gpu_check"), metavar="DIR")
     parser.add_argument("--write", type=Path, metavar="FILE", help="where the report goes")
     parser.add_argument("--cubins", type=Path, metavar="DIR")
@@ -204,7 +195,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = ["--emulated"] * given.emulated
     options += ["--cubins", str(given.cubins)] if given.cubins else []
     records = Records(given.state)
-    run = Run(records, time.monotonic() + 60 * given.minutes, tuple(options))
+    run = Run(records, time.monotonic() + 60 * given.minutes, tuple(options), given.workers)
     try:
         is_done = pieces(run) and sanitized(run) and measured(run)
     except NoGpuError as error:
