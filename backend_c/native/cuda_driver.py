@@ -7,7 +7,7 @@ driver: that of emulated threads is one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache as once
 from pathlib import Path
@@ -93,10 +93,18 @@ class Driver:
             raise DeviceError(f"the driver has no {function}: it is older than CUDA 11") from None
         self.require(called(*words), doing or function)
 
-    def made(self, function: str, c_type: str, *words: Any, doing: str = "") -> Any:
-        """Call a function that writes what it makes to its first argument, and return that."""
+    def made(
+        self,
+        function: str,
+        c_type: str,
+        *words: Any,
+        before: Sequence[Any] = (),
+        doing: str = "",
+    ) -> Any:
+        """Call a function that writes what it makes to its first argument, or to the one behind
+        those ``before`` it, and return that."""
         place = self.ffi.new(f"{c_type} *")
-        self.call(function, place, *words, doing=doing)
+        self.call(function, *before, place, *words, doing=doing)
         return place[0]
 
     def require(self, code: int, doing: str) -> None:

@@ -16,7 +16,8 @@ from backend_c.cuda.geometry import LARGEST_BLOCK, WARP, Geometry
 from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches
 from backend_c.native.cache import Cache, found, publish, workspace
 from backend_c.native.cuda_driver import DECLARATIONS, Device, Driver, LoadedModule
-from backend_c.native.cuda_executable import CudaExecutable, launch_as_planned
+from backend_c.native.cuda_executable import CudaExecutable
+from backend_c.native.cuda_launches import launch_as_planned
 from backend_c.native.emulation_findings import EmulationError, Finding, Found, told
 from backend_c.native.marshalling import Value
 from backend_c.native.toolchain import RUNTIME, Compiler, digest, headers, processor, require, run

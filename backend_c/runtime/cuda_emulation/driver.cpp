@@ -43,6 +43,8 @@ enum { /* as cuda.h numbers them */
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
     NOT_READY = 600,
+    STREAM_CAPTURE_UNSUPPORTED = 900,
+    STREAM_CAPTURE_UNMATCHED = 903,
     LAUNCH_FAILED = 719,
 };
 
@@ -64,6 +66,13 @@ struct CUmod_st {
 };
 struct CUstream_st {
     std::vector<work> waiting;
+    struct CUgraph_st *captured; /* what takes the work in the stream's stead, if anything */
+};
+struct CUgraph_st {
+    std::vector<work> steps;
+};
+struct CUgraphExec_st {
+    std::vector<work> steps;
 };
 struct CUevent_st {
     CUstream_st *stream; /* that will reach it, NULL if it is reached */
@@ -83,6 +92,8 @@ std::set<CUmodule> modules;
 std::set<CUfunction> functions;
 std::set<CUstream> streams;
 std::set<CUevent> events;
+std::set<CUgraph> graphs;
+std::set<CUgraphExec> executable_graphs;
 CUstream_st default_stream;
 std::map<CUdeviceptr, size_t> allocated; /* bytes by start */
 std::map<CUdeviceptr, char *> blocks;    /* what to free */
@@ -152,7 +163,7 @@ CUresult finish_all() {
 CUresult given_to(CUstream stream, work one) {
     CUstream_st *found = stream_of(stream);
     if (!found) return INVALID_HANDLE;
-    found->waiting.push_back(one);
+    (found->captured ? found->captured->steps : found->waiting).push_back(one);
     return SUCCESS;
 }
 
@@ -254,9 +265,10 @@ HLO_EXPORTED void hlo_emulated_forgive(void) {
     failure = SUCCESS;
 }
 
-/* Counts what is alive: allocations, modules, streams and events. */
+/* Counts what is alive: allocations, modules, streams, events and graphs. */
 HLO_EXPORTED int64_t hlo_emulated_alive(void) {
-    return (int64_t)(allocated.size() + modules.size() + streams.size() + events.size());
+    return (int64_t)(allocated.size() + modules.size() + streams.size() + events.size() +
+                     graphs.size() + executable_graphs.size());
 }
 
 /* Makes a function of a kernel in this program, for the runtime API. */
@@ -295,6 +307,10 @@ static const struct {
     {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {STREAM_CAPTURE_UNMATCHED, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
+     "the capture was not initiated in this stream"},
     {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 };
 
@@ -493,7 +509,7 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUst
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags) {
     HLO_REQUIRE_USABLE;
     if (flags > 1) return INVALID_VALUE;
-    *stream = new CUstream_st();
+    *stream = new CUstream_st{{}, NULL};
     streams.insert(*stream);
     return SUCCESS;
 }
@@ -511,6 +527,7 @@ CUresult cuStreamSynchronize(CUstream stream) {
     HLO_REQUIRE_USABLE;
     CUstream_st *found = stream_of(stream);
     if (!found) return INVALID_HANDLE;
+    if (found->captured) return STREAM_CAPTURE_UNSUPPORTED;
     return stream ? finish(found) : finish_all();
 }
 
@@ -584,5 +601,60 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     told_elements.clear();
     if (wrong) return wrong;
     return given_to(stream, [one]() mutable { return run(one); });
+}
+/* Graphs: what a stream is given from here on is kept, to be given to streams as often as wanted. */
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+    HLO_REQUIRE_USABLE;
+    if ((uintptr_t)stream <= 2) return STREAM_CAPTURE_UNSUPPORTED;
+    CUstream_st *found = stream_of(stream);
+    if (!found) return INVALID_HANDLE;
+    if (mode < 0 || mode > 2 || found->captured) return INVALID_VALUE;
+    found->captured = new CUgraph_st();
+    graphs.insert(found->captured);
+    return SUCCESS;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+    HLO_REQUIRE_USABLE;
+    CUstream_st *found = stream_of(stream);
+    if (!found) return INVALID_HANDLE;
+    if (!found->captured) return STREAM_CAPTURE_UNMATCHED;
+    *graph = found->captured;
+    found->captured = NULL;
+    return SUCCESS;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *made, CUgraph graph, unsigned long long flags) {
+    HLO_REQUIRE_USABLE;
+    if (!graphs.count(graph) || flags) return INVALID_VALUE;
+    *made = new CUgraphExec_st{graph->steps};
+    executable_graphs.insert(*made);
+    return SUCCESS;
+}
+
+CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+    HLO_REQUIRE_USABLE;
+    if (!executable_graphs.count(graph)) return INVALID_VALUE;
+    const std::vector<work> steps = graph->steps;
+    return given_to(stream, [steps]() {
+        for (const work &one : steps) {
+            if (const CUresult wrong = one()) return wrong;
+        }
+        return (CUresult)SUCCESS;
+    });
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec graph) {
+    std::lock_guard<std::recursive_mutex> locked(mutex);
+    if (!executable_graphs.erase(graph)) return INVALID_VALUE;
+    delete graph; /* what streams were given of it they have a copy of */
+    return SUCCESS;
+}
+
+CUresult cuGraphDestroy(CUgraph graph) {
+    std::lock_guard<std::recursive_mutex> locked(mutex);
+    if (!graphs.erase(graph)) return INVALID_VALUE;
+    delete graph;
+    return SUCCESS;
 }
 }

@@ -1,0 +1,122 @@
+"""Run a program on the same memory of a GPU, as often as wanted, and measure it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from backend_c.cuda.host_plan import LaunchKernel
+from backend_c.native.cuda_driver import Device
+from backend_c.native.cuda_host_run import HostRun
+from backend_c.native.cuda_launches import launch_as_planned
+from backend_c.native.device_arrays import DeviceArray, DeviceInput
+from backend_c.native.marshalling import Value
+
+_BATCH = 2.0  # least milliseconds of runs between two readings of the GPU's clock
+_MOST = 1 << 12  # runs of a batch
+_AHEAD = 10.0  # milliseconds of runs before one whose launches are timed
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """Say what the launches of a kernel took in one run, together; in milliseconds."""
+
+    kernel: str
+    instruction: str
+    launches: int
+    milliseconds: float
+
+
+class BoundCall:
+    """Hold arguments and results of a program on a GPU; each run overwrites ``results``.
+
+    Runs are queued on the program's stream, those of several threads one after the other.
+    """
+
+    def __init__(
+        self,
+        steps: HostRun,
+        running: threading.Lock,
+        inputs: Sequence[DeviceInput],
+        outputs: Sequence[DeviceArray],
+        results: Value,
+        kept: object,
+    ) -> None:
+        self._steps, self._running = steps, running
+        self._kept = inputs, kept  # whose memory the runs need
+        self._given = [one.address for one in inputs]
+        self._found = [one.address for one in outputs]
+        self.results = results
+
+    def enqueue(self, seed: int = 0) -> None:
+        """Start a run, which ends before later ones begin; only a loop or a branch of the host is
+        waited for. Raises DeviceError for what the driver reports."""
+        with self._running, self._steps.device.current():
+            self._steps.run(self._given, self._found, seed)
+
+    def wait(self) -> None:
+        """Wait for the runs; raise DeviceError with the kernels that may have failed."""
+        with self._running, self._steps.device.current():
+            self._steps.synchronize()
+
+    def time(self, repeat: int = 10, seed: int = 0) -> float:
+        """Return the least milliseconds of a run by the GPU's clock, of some batches of runs."""
+        driver = self._steps.device.driver
+        least, runs = float("inf"), 1
+        with self._running, self._steps.device.current(), _events(self._steps.device, 2) as events:
+            start, end = events
+            while repeat:
+                driver.call("cuEventRecord", start, self._steps.stream)
+                for _ in range(runs):
+                    self._steps.run(self._given, self._found, seed)
+                driver.call("cuEventRecord", end, self._steps.stream)
+                self._steps.synchronize()
+                taken = driver.made("cuEventElapsedTime", "float", start, end)
+                if taken < _BATCH and runs < _MOST:
+                    runs *= 2
+                    continue
+                least, repeat = min(least, taken / runs), repeat - 1
+        return least
+
+    def profile(self, seed: int = 0) -> list[KernelTime]:
+        """Run once with the GPU's clock read around each launch; the longest kernels first.
+
+        Usual runs are queued before it, so that the GPU has not to wait for the host.
+        """
+        device, timed = self._steps.device, list[tuple[LaunchKernel, Any, Any]]()
+        ahead = min(_MOST, math.ceil(_AHEAD / self.time(1, seed)))
+        with self._running, device.current(), ExitStack() as stack:
+
+            def launcher(on: Device, step: LaunchKernel, *words: Any) -> None:
+                start, end = stack.enter_context(_events(on, 2))
+                on.driver.call("cuEventRecord", start, self._steps.stream)
+                launch_as_planned(on, step, *words)
+                on.driver.call("cuEventRecord", end, self._steps.stream)
+                timed.append((step, start, end))
+
+            for _ in range(ahead):
+                self._steps.run(self._given, self._found, seed)
+            self._steps.run(self._given, self._found, seed, launcher)
+            self._steps.synchronize()
+            elapsed = device.driver.made
+            taken: dict[tuple[str, str], list[float]] = {}
+            for step, start, end in timed:
+                key = step.kernel, step.origin.instruction
+                taken.setdefault(key, []).append(elapsed("cuEventElapsedTime", "float", start, end))
+        found = [KernelTime(*key, len(times), sum(times)) for key, times in taken.items()]
+        return sorted(found, key=lambda one: -one.milliseconds)
+
+
+@contextmanager
+def _events(device: Device, count: int) -> Iterator[list[Any]]:
+    """Hold events of the device's current context."""
+    events = [device.driver.made("cuEventCreate", "CUevent", 0) for _ in range(count)]
+    try:
+        yield events
+    finally:
+        for event in events:
+            device.driver.call("cuEventDestroy_v2", event)

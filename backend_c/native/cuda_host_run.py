@@ -1,0 +1,275 @@
+"""Walk through a host plan with the driver's calls, and what repeats itself as CUDA graphs.
+
+Steps between two decisions of the host (a loop, a branch) are a *stretch*. One that is run again
+with the same addresses is captured as a graph, which is launched by one call: that takes a GPU's
+front end about a microsecond for each kernel, where a call from Python takes several.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from backend_c.cuda.host_plan import (
+    CopyBytes,
+    FillBytes,
+    HostLoop,
+    HostPlan,
+    HostStep,
+    HostSwitch,
+    LaunchKernel,
+    launches,
+)
+from backend_c.native.cuda_driver import Driver, DriverError, LoadedModule
+from backend_c.native.cuda_launches import Launcher, PreparedLaunch, launch_as_planned, one_of
+from backend_c.render.translation_units import Place
+from hlo.errors import DeviceError
+
+_NOT_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: apart from the default stream
+_BY_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may allocate meanwhile
+_FEWEST = 2  # steps of a stretch that is worth a graph
+_HELD_BACK = 2  # runs with the same addresses before a stretch is captured
+
+Simple = LaunchKernel | CopyBytes | FillBytes
+Blocks = Mapping[str, Sequence[int]]
+
+
+class _Stretch:
+    """Hold steps without a decision of the host; ``driver`` and ``stream`` are what they run on.
+
+    ``moves``: they touch arguments or results, whose addresses change, or take the seed.
+    """
+
+    def __init__(self, steps: Sequence[Simple], moves: bool, driver: Driver, stream: Any) -> None:
+        self.steps, self.moves = tuple(steps), moves
+        self.launches = [step for step in steps if isinstance(step, LaunchKernel)]
+        self._driver, self._stream = driver, stream
+        self._runs = 0  # with these addresses, without a graph
+        self._graph: Any = None
+
+    def do(self, each: Callable[[Simple], None], has_graphs: bool) -> None:
+        """Do the steps: each by the function given, or all by a graph of what that does."""
+        if not has_graphs or len(self.steps) < _FEWEST:
+            _do_all(each, self.steps)
+        elif self._graph is None and self._runs < _HELD_BACK:
+            self._runs += 1
+            _do_all(each, self.steps)
+        else:
+            if self._graph is None:
+                self._graph = self._captured(each)
+            self._driver.call("cuGraphLaunch", self._graph, self._stream, doing="launching a graph")
+
+    def _captured(self, each: Callable[[Simple], None]) -> Any:
+        """Return an executable graph of the steps."""
+        self._driver.call("cuStreamBeginCapture_v2", self._stream, _BY_THREAD)
+        try:
+            _do_all(each, self.steps)
+        finally:
+            graph = self._driver.made("cuStreamEndCapture", "CUgraph", before=[self._stream])
+        try:
+            return self._driver.made("cuGraphInstantiateWithFlags", "CUgraphExec", graph, 0)
+        finally:
+            self._driver.call("cuGraphDestroy", graph)
+
+    def forget(self) -> None:
+        """Free the graph, whose addresses are those of no run to come."""
+        graph, self._graph, self._runs = self._graph, None, 0
+        if graph is not None:
+            with suppress(DeviceError):  # the context may be lost
+                self._driver.call("cuGraphExecDestroy", graph)
+
+
+def _do_all(each: Callable[[Simple], None], steps: Iterable[Simple]) -> None:
+    for step in steps:
+        each(step)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    predicate: Place
+    condition: list[_Part]
+    body: list[_Part]  # and the condition after it
+
+
+@dataclass(frozen=True, slots=True)
+class _Switch:
+    step: HostSwitch
+    cases: list[list[_Part]]
+
+
+_Part = _Stretch | _Loop | _Switch
+
+
+def _stretches(parts: Iterable[_Part]) -> Iterator[_Stretch]:
+    for part in parts:
+        match part:
+            case _Stretch():
+                yield part
+            case _Loop():
+                yield from _stretches([*part.condition, *part.body])
+            case _Switch():
+                yield from _stretches(itertools.chain.from_iterable(part.cases))
+
+
+class HostRun:
+    """Run the host plan of a loaded module on a stream of its own.
+
+    ``fixed`` has the addresses of the constants and of the workspace. With another launcher than
+    the usual one each launch is made by it, and no graph.
+    """
+
+    def __init__(
+        self,
+        module: LoadedModule,
+        host: HostPlan,
+        fixed: Mapping[str, int],
+        launcher: Launcher = launch_as_planned,
+    ) -> None:
+        self._module, self.device, self._host = module, module.device, host
+        self._driver, self._fixed, self._launcher = module.device.driver, fixed, launcher
+        self._since: list[LaunchKernel] = []  # that nobody has waited for yet
+        self._at: list[Any] = []  # arguments, results and seed of the last run
+        self._blocks: Blocks = {}
+        # An error is that of one kernel only if each is launched alone.
+        alone = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
+        self._has_graphs = launcher is launch_as_planned and not alone
+        self.stream = self._driver.made("cuStreamCreate", "CUstream", _NOT_BLOCKING)
+        self._launches = [
+            PreparedLaunch(step, module.function(step.kernel), self._driver.ffi, fixed)
+            for step in launches(host)
+        ]
+        self._parts = self._divided(host.steps)
+
+    def run(
+        self,
+        given: Sequence[int],
+        found: Sequence[int],
+        seed: int,
+        launcher: Launcher | None = None,
+    ) -> None:
+        """Do all steps on arguments and results at these addresses; what has no decision of the
+        host is not waited for. With a launcher each kernel is launched by it."""
+        self._since = []
+        self._place(given, found, seed)
+        usual = self._launcher, self._has_graphs
+        if launcher is not None:
+            self._launcher, self._has_graphs = launcher, False
+        try:
+            self._do(self._parts)
+        finally:
+            self._launcher, self._has_graphs = usual
+
+    def synchronize(self) -> None:
+        """Wait for the stream; an error is that of one of the launches since the last time."""
+        since, self._since = self._since, []
+        try:
+            self._driver.call("cuStreamSynchronize", self.stream, doing="waiting for the GPU")
+        except DriverError as error:
+            raise DeviceError(f"{one_of(since)}{error}") from error
+
+    def close(self) -> None:
+        """Free graphs and the stream; the device's context is current."""
+        for stretch in _stretches(self._parts):
+            stretch.forget()
+        if self.stream is not None:
+            self._driver.call("cuStreamDestroy_v2", self.stream)
+            self.stream = None
+
+    def _divided(self, steps: Sequence[HostStep]) -> list[_Part]:
+        """Divide steps at the decisions of the host."""
+        parts: list[_Part] = []
+        simple: list[Simple] = []
+        for step in steps:
+            if isinstance(step, HostLoop | HostSwitch):
+                parts += [self._stretch(simple)] * bool(simple)
+                parts.append(self._decision(step))
+                simple = []
+            else:
+                simple.append(step)
+        return parts + [self._stretch(simple)] * bool(simple)
+
+    def _decision(self, step: HostLoop | HostSwitch) -> _Loop | _Switch:
+        if isinstance(step, HostSwitch):
+            return _Switch(step, [self._divided(case) for case in step.cases])
+        body = self._divided([*step.body, *step.condition])
+        return _Loop(step.predicate, self._divided(step.condition), body)
+
+    def _stretch(self, steps: Sequence[Simple]) -> _Stretch:
+        moves = any(map(self._moves, steps))
+        return _Stretch(steps, moves, self._driver, self.stream)
+
+    def _moves(self, step: Simple) -> bool:
+        match step:
+            case LaunchKernel():
+                return step.takes_seed or bool(self._launches[step.number].moving)
+            case CopyBytes(source, target):
+                return not {source.block, target.block} <= set(self._fixed)
+            case FillBytes(target):
+                return target.block not in self._fixed
+
+    def _place(self, given: Sequence[int], found: Sequence[int], seed: int) -> None:
+        """Take the addresses of a run; graphs of others are not worth keeping."""
+        at = [list(given), list(found), seed if self._host.uses_seed else 0]
+        if at == self._at:
+            return
+        self._at, self._blocks = at, {"arguments": given, "results": found}
+        for launch in self._launches:
+            launch.place(self._blocks, seed)
+        for stretch in _stretches(self._parts):
+            if stretch.moves:
+                stretch.forget()
+
+    def _do(self, parts: Sequence[_Part]) -> None:
+        for part in parts:
+            match part:
+                case _Stretch():
+                    part.do(self._simple, self._has_graphs)
+                    self._since += part.launches
+                case _Loop():
+                    self._do(part.condition)
+                    while self._read("uint8_t", part.predicate, 1):
+                        self._do(part.body)
+                case _Switch():
+                    self._do(part.cases[self._chosen(part.step)])
+
+    def _simple(self, step: Simple) -> None:
+        """Do a step that the stream takes."""
+        match step:
+            case LaunchKernel():
+                ready = self._launches[step.number]
+                self._launcher(self.device, step, ready.function, ready.words, self.stream)
+            case CopyBytes(source, target, size):
+                words = self._address(target), self._address(source), size, self.stream
+                self._driver.call("cuMemcpyDtoDAsync_v2", *words, doing="copying on the GPU")
+            case FillBytes(target, value, size):
+                words = self._address(target), value, size, self.stream
+                self._driver.call("cuMemsetD8Async", *words, doing="filling")
+
+    def _chosen(self, step: HostSwitch) -> int:
+        """Return the case that the selector of a branch chooses."""
+        words = ("uint8_t", 1) if step.is_pred else ("int32_t", 4)
+        value = self._read(words[0], step.selector, words[1])
+        if step.is_pred:
+            value = 0 if value else 1
+        last = len(step.cases) - 1
+        return value if 0 <= value < last else last
+
+    def _read(self, c_type: str, place: Place, size: int) -> int:
+        """Return a number in memory of the GPU when all before is done."""
+        number = self._driver.ffi.new(f"{c_type} *")
+        self._driver.call(
+            "cuMemcpyDtoHAsync_v2", number, self._address(place), size, self.stream,
+            doing="reading a condition",
+        )  # fmt: skip
+        self.synchronize()
+        return int(number[0])
+
+    def _address(self, place: Place) -> int:
+        """Return the address of a place in this run."""
+        if place.block in self._fixed:
+            return self._fixed[place.block] + place.offset
+        return self._blocks[place.block][place.offset]
