@@ -22,7 +22,7 @@ def ready(question: Question, compiled: bool) -> Subject:
     if question.threads is not None:
         torch.set_num_threads(question.threads)
     torch.set_grad_enabled(False)
-    tensors = program.prepared([_tensor(torch, array) for array in question.arrays()])
+    tensors = program.prepared([tensor(torch, array) for array in question.arrays()])
     function = program.function
     version = f"torch {torch.__version__}"
     times = Compiled(0.0, None, version)
@@ -56,7 +56,7 @@ def _compiled(
     return made, max(0.0, seconds[0] - call), max(0.0, seconds[-1] - call)
 
 
-def _tensor(torch: Any, array: Array) -> Any:
+def tensor(torch: Any, array: Array) -> Any:
     array = np.array(array)  # writable
     if array.dtype == ml_dtypes.bfloat16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)

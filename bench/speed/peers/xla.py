@@ -28,7 +28,7 @@ def ready(question: Question) -> Subject:
     jax.config.update("jax_compilation_cache_dir", question.cache)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.jit(lambda x: -x)(np.float32(1)).block_until_ready()  # the client, and LLVM's tables
-    function = _function(question.text())
+    function = jitted(question.text())
     arrays = [jax.device_put(array) for array in question.arrays()]
     seconds = []
     for _ in range(question.compilations):
@@ -47,7 +47,7 @@ def ready(question: Question) -> Subject:
     return Subject(call, lambda results: [np.asarray(one) for one in results], compiled)
 
 
-def _function(text: str) -> Any:
+def jitted(text: str) -> Any:
     """Make a jitted function of HLO text; its results are a list."""
     names = ("jax", "jax._src.core", "jax._src.interpreters.mlir", "jax.extend.core")
     jax, core, mlir, extend = map(import_module, names)

@@ -1,0 +1,1 @@
+"""Measure programs on a GPU, beside XLA and PyTorch on the same one."""
