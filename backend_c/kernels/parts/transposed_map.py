@@ -20,6 +20,7 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Apply, Array, Expr, Load, Pointer, Variable, variables
 from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.block_transposition import write_in_blocks
 from hlo.types import ArrayShape, ElementType
 
 # Tiles of a transposition alone: long rows of few pages (2048x2048 f32: 1.9 ms, of 256 bytes 2.4).
@@ -36,7 +37,7 @@ TRANSPOSING = frozenset(("transpose", "gather"))
 _Index = tuple[Expr, ...]
 
 
-class _Access(NamedTuple):
+class Access(NamedTuple):
     """Say where a load is at the tile's first element, and how far apart its rows are."""
 
     array: Array
@@ -194,6 +195,9 @@ class TransposedMap:
 
     def emit(self, write: Writer) -> None:
         """Write the tiles."""
+        if self.scope.settings.has_blocks:
+            write_in_blocks(self, write)
+            return
         bytes_, most = (_BYTES, _ROWS) if self.is_moved else (_TILE_BYTES, _TILE_ROWS)
         width = max(_width(element.shape.element_type) for element in self.elements)
         rows = min(self.dims[self.last], most)
@@ -202,7 +206,7 @@ class TransposedMap:
             if self.is_moved:
                 (number,) = self.numbers
                 pitch = math.prod(self.dims[self.along + 1 :])
-                (access,) = self._accesses(index, tile)
+                (access,) = self.accesses(index, tile)
                 target = Pointer(write.arrays[number], ix.linearize(index, self.dims))
                 streams = ix.constant(int(math.prod(self.dims) * width >= _STREAMED))
                 self._transpose("", access, target, pitch, (*counts, streams))
@@ -236,8 +240,8 @@ class TransposedMap:
     ) -> None:
         """Write the transposition of what a tile of the map reads, and the map."""
         scope = self.scope
-        copies: dict[_Access, Array] = {}
-        for access in self._accesses(index, tile):
+        copies: dict[Access, Array] = {}
+        for access in self.accesses(index, tile):
             copy = scope.local(access.array.element_type, tile[0] * tile[1])
             self._transpose("tile_", access, Pointer(copy, ix.constant(0)), tile[0], counts)
             copies[access] = copy
@@ -245,17 +249,17 @@ class TransposedMap:
             offset = ix.add(ix.multiply(i, tile[0]), j)
 
             def copied(load: Load) -> Load:
-                access = self._access(load, i, j)
+                access = self.access(load, i, j)
                 copy = copies.get(access) if access is not None else None
                 return load if copy is None else Load(copy, offset)
 
             with scope.loads_through(copied):
-                place = self._place(index, i, j)
+                place = self.place(index, i, j)
                 values = tuple(element.at(*place) for element in self.elements)
             write.some(self.numbers, place, values)
 
     def _transpose(
-        self, kind: str, access: _Access, target: Pointer, pitch: int, rest: tuple[Expr, ...]
+        self, kind: str, access: Access, target: Pointer, pitch: int, rest: tuple[Expr, ...]
     ) -> None:
         """Write the call of a transposition."""
         self.scope.call(
@@ -267,13 +271,13 @@ class TransposedMap:
             *rest,
         )
 
-    def _accesses(self, index: _Index, tile: tuple[int, int]) -> list[_Access]:
+    def accesses(self, index: _Index, tile: tuple[int, int]) -> list[Access]:
         """Return the loads of a tile that are to be transposed, each once."""
-        found: dict[_Access, None] = {}
+        found: dict[Access, None] = {}
         with self.scope.draft((tile[1], tile[0])) as (i, j):
 
             def note(load: Load) -> Load:
-                access = self._access(load, i, j)
+                access = self.access(load, i, j)
                 # What is bound for each element is not known where the tile starts.
                 if access is not None and self.scope.is_invariant(access.first):
                     found[access] = None
@@ -281,15 +285,15 @@ class TransposedMap:
 
             with self.scope.loads_through(note):
                 for element in self.elements:
-                    element.at(*self._place(index, i, j))
+                    element.at(*self.place(index, i, j))
         return list(found)
 
-    def _place(self, index: _Index, i: Expr, j: Expr) -> _Index:
+    def place(self, index: _Index, i: Expr, j: Expr) -> _Index:
         """Return the index of element (i, j) of the tile that starts at ``index``."""
         by = {self.along: i, self.last: j}
         return tuple(ix.add(first, by[d]) if d in by else first for d, first in enumerate(index))
 
-    def _access(self, load: Load, i: Expr, j: Expr) -> _Access | None:
+    def access(self, load: Load, i: Expr, j: Expr) -> Access | None:
         """Return the access of a load that runs along ``i`` and jumps along ``j``."""
         pitch = _coefficient(load.offset, j)
         if _coefficient(load.offset, i) != 1 or pitch is None or pitch < 2:
@@ -297,7 +301,7 @@ class TransposedMap:
         if not _is_in_memory(load.array):
             return None
         first = ix.subtract(load.offset, ix.add(i, ix.multiply(j, pitch)))
-        return _Access(load.array, first, pitch)
+        return Access(load.array, first, pitch)
 
 
 def _coefficient(offset: Expr, variable: Expr) -> int | None:

@@ -1,0 +1,123 @@
+"""Write maps that read arrays across their rows for blocks of threads.
+
+A block brings a square of what lies across into shared memory, neighbouring threads neighbouring
+elements of memory, and computes the results from there, neighbouring threads neighbouring results:
+both ways whole lines of memory are moved. Rows of a square are one element longer than it, so that
+neither way is through one bank alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from backend_c.ir import index as ix
+from backend_c.ir.element import Writer
+from backend_c.ir.loop_ir import Array, Expr, Load
+from backend_c.ir.scope import Scope, apply
+from hlo.types import PRED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backend_c.kernels.parts.transposed_map import Access, TransposedMap
+
+_THREADS = 256
+_SIDES = 64, 32, 16  # of squares
+_MOST = 34 << 10  # bytes of shared memory of a block, so that six of them run at a time
+
+
+def write_in_blocks(tiled: TransposedMap, write: Writer) -> None:
+    """Write the map by squares: of both dimensions, at each index of the others."""
+    scope = tiled.scope
+    side = _side(tiled)
+    ways = tiled.along, tiled.last
+    others = [d for d in range(len(tiled.dims)) if d not in ways]
+    extents = *(tiled.dims[d] for d in others), *(-(-tiled.dims[d] // side) for d in ways)
+    with scope.blocks(math.prod(extents), _THREADS) as number:
+        place = [scope.bind(i) for i in ix.delinearize(number, extents)]
+        first = dict(zip((*others, *ways), place))
+        for d in ways:
+            first[d] = scope.bind(ix.multiply(first[d], side))
+        counts = [ix.clamp(0, ix.subtract(tiled.dims[d], first[d]), side) for d in ways]
+        square = _Square(tiled, side, tuple(first[d] for d in range(len(tiled.dims))), counts)
+        copies = square.brought()
+        scope.barrier()
+        square.computed(copies, write)
+        scope.barrier()
+
+
+def _side(tiled: TransposedMap) -> int:
+    """Return the side of the squares: of few bytes that are copied larger ones."""
+    index = (ix.constant(0),) * len(tiled.dims)
+    with tiled.scope.undone():
+        accesses = tiled.accesses(index, (_SIDES[0], _SIDES[0]))
+    width = sum(max(access.array.element_type.bits // 8, 1) for access in accesses)
+    fitting = [s for s in _SIDES if s * (s + 1) * width <= _MOST]
+    longest = max(tiled.dims[tiled.along], tiled.dims[tiled.last])
+    return next((s for s in fitting if s <= longest), _SIDES[-1])
+
+
+class _Square:
+    """Write one square, from its first index on: so many elements of both dimensions."""
+
+    def __init__(
+        self, tiled: TransposedMap, side: int, first: Sequence[Expr], counts: Sequence[Expr]
+    ) -> None:
+        self._tiled, self._side, self._first = tiled, side, tuple(first)
+        self._counts = counts
+        self._scope: Scope = tiled.scope
+
+    def brought(self) -> dict[Access, Array]:
+        """Write the copies of what is read across; return them."""
+        scope, side = self._scope, self._side
+        accesses = self._tiled.accesses(self._first, (side, side))
+        copies = {a: scope.shared(a.array.element_type, side * (side + 1)) for a in accesses}
+        with self._each("along") as (i, j):
+            for access, copy in copies.items():
+                place = ix.add(access.first, i, ix.multiply(j, access.pitch))
+                scope.store(copy, self._place(i, j), Load(access.array, place))
+        return copies
+
+    def computed(self, copies: dict[Access, Array], write: Writer) -> None:
+        """Write the results from the copies."""
+        scope, tiled = self._scope, self._tiled
+        with self._each("last") as (i, j):
+
+            def copied(load: Load) -> Load:
+                access = tiled.access(load, i, j)
+                copy = copies.get(access) if access is not None else None
+                return load if copy is None else Load(copy, self._place(i, j))
+
+            with scope.loads_through(copied):
+                place = tiled.place(self._first, i, j)
+                values = tuple(element.at(*place) for element in tiled.elements)
+            if tiled.is_moved:  # over merged dimensions, not those of the result
+                ((number,), (value,)) = tiled.numbers, values
+                scope.store(write.arrays[number], ix.linearize(place, tiled.dims), value)
+            else:
+                write.some(tiled.numbers, place, values)
+
+    def _place(self, i: Expr, j: Expr) -> Expr:
+        return ix.add(i, ix.multiply(j, self._side + 1))
+
+    @contextmanager
+    def _each(self, near: str) -> Iterator[tuple[Expr, Expr]]:
+        """Open the loop of the threads over a square; neighbours are so in the dimension ``near``.
+        Yield the place in both dimensions."""
+        scope = self._scope
+        with scope.loop(self._side * self._side, "threads") as number:
+            far, close = (scope.bind(i) for i in ix.delinearize(number, (self._side, self._side)))
+            place = (close, far) if near == "along" else (far, close)
+            inside = [
+                apply("compare-LT", at, count, type=PRED)
+                for at, count in zip(place, self._counts)
+                if ix.value_of(count) != self._side
+            ]
+            if not inside:
+                yield place
+                return
+            with scope.when(apply("and", *inside) if len(inside) > 1 else inside[0]):
+                yield place
