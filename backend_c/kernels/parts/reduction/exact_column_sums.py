@@ -20,6 +20,7 @@ from hlo.types import F64
 _STRIP = 1 << 9  # columns whose sums stay in the first cache; fewer would read memory in snippets
 _BLOCK = 1 << 12  # rows whose plain f64 sum leaves few roundings in doubt
 _SHARES = 16  # blocks of rows to be shared by the threads, if there are rows enough
+_THREADS, _MOST_SHARES = 1 << 17, 1 << 7  # the same of a GPU: a thread for each column of a block
 
 At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced index) → element
 
@@ -41,7 +42,10 @@ class ColumnSums:
         inner = math.prod(reduced[1:])
         # Blocks are long enough to amortise the strip's set-up, and short enough for the bound and
         # to give every thread one.
-        share = max(-(-reduced[0] // _SHARES), -(-64 // inner))
+        shares = _SHARES
+        if scope.settings.has_blocks:
+            shares = min(max(-(-_THREADS // math.prod(kept)), 1), _MOST_SHARES)
+        share = max(-(-reduced[0] // shares), -(-64 // inner))
         self._length = min(reduced[0], max(1, _BLOCK // inner), share)
         self._blocks = -(-reduced[0] // self._length)
         self._rows = self._length * inner
@@ -51,7 +55,10 @@ class ColumnSums:
         results = math.prod(self._kept)
         totals = self._scope.scratch(F64, results * self._blocks)
         magnitudes = self._scope.scratch(F64, results * self._blocks)
-        self._add_blocks(totals, magnitudes)
+        if self._scope.settings.has_blocks and self._scope.is_outermost:
+            self._add_by_threads(totals, magnitudes)
+        else:
+            self._add_blocks(totals, magnitudes)
         with nest.outer(self._scope, self._kept, self._blocks * 8) as kept:
             write(kept, (self._total(kept, totals, magnitudes),))
 
@@ -88,6 +95,25 @@ class ColumnSums:
                 place = self._place((*outer, ix.add(first, lane)), block)
                 scope.store(totals, place, scope.load(sums, lane))
                 scope.store(magnitudes, place, scope.load(sizes, lane))
+
+    def _add_by_threads(self, totals: Array, magnitudes: Array) -> None:
+        """Write the same for the threads of a GPU, each of which has a column of a block."""
+        scope = self._scope
+        dims = (*self._kept[:-1], self._blocks, self._kept[-1])
+        with scope.loop(math.prod(dims), "parallel lanes") as number:
+            *outer, block, column = map(scope.bind, ix.delinearize(number, dims))
+            total = scope.mutable(F64, Constant(F64, -0.0))
+            size = scope.mutable(F64, Constant(F64, 0.0))
+            start = ix.multiply(block, self._length)
+            rows = ix.clamp(0, ix.subtract(self._reduced[0], start), self._length)
+            with scope.loop(rows) as step, scope.over(self._reduced[1:]) as inner:
+                value = self._at((*outer, column), (ix.add(start, step), *inner))
+                wide = scope.bind(apply("widen", value, type=F64))
+                scope.assign(total, apply("add", total, wide))
+                scope.assign(size, apply("add", size, apply("abs", wide)))
+            place = self._place((*outer, column), block)
+            scope.store(totals, place, total)
+            scope.store(magnitudes, place, size)
 
     def _total(self, kept: Sequence[Expr], totals: Array, magnitudes: Array) -> Expr:
         """Return the sum of a column's blocks, rounded once."""

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, array_reader, scalar
-from backend_c.ir.loop_ir import Array, Expr, Variable
+from backend_c.ir.loop_ir import Expr, Variable
 from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.reduction.column_reduction import Write, write_columns
 from backend_c.kernels.parts.reduction.monoids import Monoid
 from hlo.types import ArrayShape
 
@@ -30,13 +31,9 @@ _BLOCK = 1 << 14  # elements of a block: enough to be worth a partial result, fe
 _FEW = 32  # results that threads cannot share well
 _STREAMS = 4  # elements that are combined side by side: one addition waits four cycles for another
 _LONG = 1 << 8  # elements in lanes for which that pays
-_STRIP = 1 << 11  # columns whose states stay in the first cache
-_LANES = 16  # columns of a vector
-_SHARES = 16  # blocks of rows of few columns
 _SHORT = 64  # neighbours of one result, which are too few for a loop
 _FEWEST = 16  # times as many elements as those that a first step leaves to the next one
 
-Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
 _At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced index) → element
 
 
@@ -58,14 +55,14 @@ class ReorderedReduction:
 
     def emit(self, write: Write) -> None:
         """Write the loops of all results."""
-        dims = self._extents(self.kept)
-        trip = math.prod(self._extents(self.reduced))
+        dims = self.extents(self.kept)
+        trip = math.prod(self.extents(self.reduced))
         if self.scope.settings.is_scalar:
             self._emit_one_by_one(write)
         elif self._has_short_runs:
             self._emit_in_steps(write)
         elif self._is_by_columns:
-            _Columns(self).emit(write)
+            write_columns(self, write)
         elif not self.is_by_rows:
             self._emit_blocks(dims, write)
         elif self._is_written_out:
@@ -80,7 +77,7 @@ class ReorderedReduction:
         """Write the results one after the other, each in a variable, with a loop per dimension."""
         scope, monoid = self.scope, self.monoid
         extents = [self.operand.size(d) for d in self.reduced]
-        with scope.over(self._extents(self.kept)) as kept:
+        with scope.over(self.extents(self.kept)) as kept:
             state = scope.mutable(monoid.state, self.start())
             with scope.over(extents) as reduced:
                 position = dict(zip((*self.kept, *self.reduced), (*kept, *reduced), strict=True))
@@ -93,7 +90,7 @@ class ReorderedReduction:
     def _has_short_runs(self) -> bool:
         """Return whether few neighbours belong to a result, and many other elements elsewhere."""
         tail = _trailing(self.reduced, self.operand.shape.rank)
-        extents, settings = self._extents(self.reduced), self.scope.settings
+        extents, settings = self.extents(self.reduced), self.scope.settings
         above = math.prod(extents[: len(extents) - tail])
         short = math.prod(extents[len(extents) - tail :]) <= _SHORT
         is_here = settings.is_fast and settings.has_lanes and not self.scope.is_inside_element
@@ -104,7 +101,7 @@ class ReorderedReduction:
         scope, monoid, state = self.scope, self.monoid, self.monoid.state
         above = self.reduced[: -_trailing(self.reduced, self.operand.shape.rank)]
         left = tuple(d for d in range(self.operand.shape.rank) if d not in above)
-        shape = ArrayShape(state, self._extents(left))
+        shape = ArrayShape(state, self.extents(left))
         partials = scope.scratch(state, shape.elements, frozen=True)
         of_states = Monoid(monoid.name, state, state)
         states, operand = self.operand, self.operand
@@ -129,14 +126,14 @@ class ReorderedReduction:
 
     @property
     def _is_by_columns(self) -> bool:
-        trip = math.prod(self._extents(self.reduced))
-        return not self.operand.sizes and trip > 1 and self._columns()[0] > 1
+        trip = math.prod(self.extents(self.reduced))
+        return not self.operand.sizes and trip > 1 and self.columns()[0] > 1
 
     @property
     def is_by_rows(self) -> bool:
         """Return whether each result has a loop of its own, as :meth:`value` writes it."""
-        trip = math.prod(self._extents(self.reduced))
-        is_few = math.prod(self._extents(self.kept)) <= _FEW and trip >= 4 * _BLOCK
+        trip = math.prod(self.extents(self.reduced))
+        is_few = math.prod(self.extents(self.kept)) <= _FEW and trip >= 4 * _BLOCK
         return not self._is_by_columns and (bool(self.operand.sizes) or not is_few)
 
     def value(self, kept: Sequence[Expr]) -> Expr:
@@ -152,7 +149,7 @@ class ReorderedReduction:
     @property
     def _is_written_out(self) -> bool:
         """Return whether each result is one expression of few elements."""
-        return not self.operand.sizes and math.prod(self._extents(self.reduced)) <= nest.FEW
+        return not self.operand.sizes and math.prod(self.extents(self.reduced)) <= nest.FEW
 
     def _written_out(self, kept: Sequence[Expr]) -> Expr:
         """Return one result as an expression of its elements."""
@@ -172,14 +169,14 @@ class ReorderedReduction:
 
         Index arithmetic undoes the division of a merged index where elements lie in memory.
         """
-        extents = self._extents(self.reduced)
+        extents = self.extents(self.reduced)
         tail = self._merged()
         reduced = (*space[:-1], *ix.delinearize(space[-1], extents[len(extents) - tail :]))
         position = dict(zip((*self.kept, *self.reduced), (*kept, *reduced), strict=True))
         value = self.operand.at(*(position[d] for d in range(len(position))))
         return self.scope.bind(self.monoid.lifted(self.scope.bind(value)))
 
-    def _extents(self, dimensions: Sequence[int]) -> tuple[int, ...]:
+    def extents(self, dimensions: Sequence[int]) -> tuple[int, ...]:
         return tuple(self.operand.shape.dims[d] for d in dimensions)
 
     def _merged(self) -> int:
@@ -188,7 +185,7 @@ class ReorderedReduction:
             return 1
         return _trailing(self.reduced, self.operand.shape.rank) or 1
 
-    def _columns(self) -> tuple[int, int]:
+    def columns(self) -> tuple[int, int]:
         """Return how many neighbours in memory belong to different results, 1 for rows, and of how
         many dimensions they are.
         """
@@ -196,13 +193,13 @@ class ReorderedReduction:
         if rank - 1 in self.reduced:
             return 1, 0
         tail = _trailing(self.kept, rank) if self.is_merged or self.scope.is_flat else 1
-        return math.prod(self._extents(self.kept[len(self.kept) - tail :])), tail
+        return math.prod(self.extents(self.kept[len(self.kept) - tail :])), tail
 
     def _reduced_space(self) -> tuple[Expr, ...]:
         """Return the extents of the loops over reduced elements; the last one is for lanes."""
         if self.operand.sizes:
             return tuple(self.operand.size(d) for d in self.reduced) or (ix.constant(1),)
-        extents = self._extents(self.reduced)
+        extents = self.extents(self.reduced)
         tail = self._merged()
         outer = extents[: len(extents) - tail]
         return (*map(ix.constant, outer), ix.constant(math.prod(extents[len(outer) :])))
@@ -217,7 +214,9 @@ class ReorderedReduction:
         """Write the loop in lanes over the elements from a first one on, so many of them."""
         scope, (first, count) = self.scope, part
         number = ix.value_of(count)
-        if number is not None and number >= _LONG and self.operand.array is not None:
+        # Threads of a block wait for each other less if each has one state.
+        has_streams = self.operand.array is not None and scope.settings.has_lanes
+        if number is not None and number >= _LONG and has_streams:
             share = number // _STREAMS
             others = [scope.mutable(self.monoid.state, self.monoid.identity) for _ in range(3)]
             states = (state, *others)
@@ -265,131 +264,6 @@ class ReorderedReduction:
                 place = ix.linearize((*index, block), (*dims, groups * per_row))
                 scope.assign(total, monoid.combined(total, scope.load(partials, place)))
             write(index, (scope.bind(monoid.value(total)),))
-
-
-class _Columns:
-    """Write a reduction whose results lie side by side: in strips, row by row."""
-
-    def __init__(self, reduction: ReorderedReduction) -> None:
-        self._whole, self._scope, self._monoid = reduction, reduction.scope, reduction.monoid
-        self._columns, self._merged = reduction._columns()
-        self._kept = reduction._extents(reduction.kept)
-        self._outer = math.prod(self._kept) // self._columns
-        self._rows = reduction._extents(reduction.reduced)
-        # Strips of equal width, in whole vectors, where that is possible.
-        width = -(-self._columns // -(-self._columns // _STRIP))
-        self._strip = min(self._columns, -(-width // _LANES) * _LANES)
-        tasks = self._outer * -(-self._columns // self._strip)
-        inner = math.prod(self._rows[1:])
-        # Where strips are too few for the threads, blocks of rows are shared, too.
-        wanted = 1 if tasks >= _FEW else _SHARES
-        least = -(-max(_BLOCK // self._strip, 1) // inner)
-        self._length = max(-(-self._rows[0] // wanted), min(least, self._rows[0]))
-        self._blocks = -(-self._rows[0] // self._length)
-
-    def emit(self, write: Write) -> None:
-        scope, monoid = self._scope, self._monoid
-        if self._columns <= nest.FEW and self._outer >= _FEW and self._rows[-1] >= 2 * _LANES:
-            self._emit_few(write)
-            return
-        strips = -(-self._columns // self._strip)
-        results = math.prod(self._kept)
-        partials = None
-        if self._blocks > 1:
-            partials = scope.scratch(monoid.state, results * self._blocks)
-        cost = self._length * math.prod(self._rows[1:]) * self._strip
-        with nest.outer(scope, (self._outer, self._blocks, strips), cost) as (outer, block, strip):
-            first = scope.bind(ix.multiply(strip, self._strip))
-            count = scope.bind(ix.clamp(0, ix.subtract(self._columns, first), self._strip))
-            states = self._strip_states(outer, (first, count), block)
-            with scope.loop(count, "lanes") as lane:
-                column = ix.add(first, lane)
-                state = scope.load(states, lane)
-                if partials is not None:
-                    scope.store(partials, self._place(outer, block, column), state)
-                else:
-                    kept = self._kept_index(outer, column)
-                    write(kept, (scope.bind(monoid.value(scope.bind(state))),))
-        if partials is not None:
-            self._emit_results(partials, write)
-
-    def _emit_few(self, write: Write) -> None:
-        """Write results of few columns: the last rows are the lanes, with a state per column."""
-        scope, monoid = self._scope, self._monoid
-        cost = math.prod(self._rows) * self._columns
-        with nest.outer(scope, (self._outer,), cost) as (outer,):
-            columns = [self._kept_index(outer, ix.constant(n)) for n in range(self._columns)]
-            states = [scope.mutable(monoid.state, self._whole.start()) for _ in columns]
-            with (
-                scope.over(self._rows[:-1]) as above,
-                scope.loop(self._rows[-1], "lanes", states, monoid.operator) as step,
-            ):
-                row, *rest = (*above, step)
-                found = [self._whole_element(kept, row, rest) for kept in columns]
-                for state, element in zip(states, found, strict=True):
-                    scope.assign(state, monoid.combined(state, element))
-            for kept, state in zip(columns, states, strict=True):
-                write(kept, (scope.bind(monoid.value(state)),))
-
-    def _emit_results(self, partials: Array, write: Write) -> None:
-        """Write the results from the partial results of the blocks of rows."""
-        scope, monoid = self._scope, self._monoid
-        with nest.split(scope, (self._outer, self._columns), self._blocks) as (outer, column):
-            total = scope.bind(self._whole.start())
-            for block in range(self._blocks):
-                place = self._place(outer, ix.constant(block), column)
-                total = scope.bind(monoid.combined(total, scope.load(partials, place)))
-            write(self._kept_index(outer, column), (scope.bind(monoid.value(total)),))
-
-    def _place(self, outer: Expr, block: Expr, column: Expr) -> Expr:
-        dims = (self._outer, self._blocks, self._columns)
-        return ix.linearize((outer, block, column), dims)
-
-    def _kept_index(self, outer: Expr, column: Expr) -> tuple[Expr, ...]:
-        """Return the index of a result from that of its outer dimensions and its column."""
-        above, beside = self._kept[: -self._merged], self._kept[-self._merged :]
-        return (*ix.delinearize(outer, above), *ix.delinearize(column, beside))
-
-    def _strip_states(self, outer: Expr, part: tuple[Expr, Expr], block: Expr) -> Array:
-        """Write the states of the columns of a strip, from the rows of a block."""
-        scope, monoid, (first, count) = self._scope, self._monoid, part
-        states = scope.local(monoid.state, self._strip)
-        initial = self._whole.start() if self._blocks == 1 else monoid.identity
-        with scope.loop(count, "lanes") as lane:
-            scope.store(states, lane, initial)
-        start = ix.multiply(block, self._length)
-        rows = ix.clamp(0, ix.subtract(self._rows[0], start), self._length)
-        together = _STREAMS if self._whole.operand.array is not None else 1
-
-        def combine(base: Expr, number: int, rest: Sequence[Expr]) -> None:
-            with scope.loop(count, "lanes") as lane:
-                kept = self._kept_index(outer, ix.add(first, lane))
-                found = [self._whole_element(kept, ix.add(base, n), rest) for n in range(number)]
-                while len(found) > 1:
-                    pairs = zip(found[::2], found[1::2], strict=True)
-                    found = [scope.bind(monoid.combined(*pair)) for pair in pairs]
-                state = scope.load(states, lane)
-                scope.store(states, lane, monoid.combined(state, found[0]))
-
-        known = ix.value_of(rows)
-        if together > 1 and known is not None and known >= together:
-            whole = known // together
-            with scope.loop(whole) as step, scope.over(self._rows[1:]) as rest:
-                base = ix.add(start, ix.multiply(step, together))
-                combine(scope.bind(base), together, rest)
-            start, rows = ix.add(start, whole * together), ix.constant(known % together)
-            if not known % together:
-                return states
-        with scope.loop(rows) as step, scope.over(self._rows[1:]) as rest:
-            combine(scope.bind(ix.add(start, step)), 1, rest)
-        return states
-
-    def _whole_element(self, kept: Sequence[Expr], row: Expr, rest: Sequence[Expr]) -> Expr:
-        """Return the element of a column in a row, whose index has not merged dimensions."""
-        whole = self._whole
-        position = dict(zip((*whole.kept, *whole.reduced), (*kept, row, *rest), strict=True))
-        value = whole.operand.at(*(position[d] for d in range(len(position))))
-        return self._scope.bind(self._monoid.lifted(self._scope.bind(value)))
 
 
 def _trailing(dimensions: Sequence[int], rank: int) -> int:

@@ -1,0 +1,224 @@
+"""Write reductions by a monoid whose results lie side by side in memory.
+
+On a processor a strip of columns is reduced row by row, its states in the first cache. On a GPU
+each thread has a column of some rows. Where columns are too few for the threads, rows are shared,
+too, and what is left of each share is combined by a second loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.loop_ir import Array, Expr
+
+if TYPE_CHECKING:
+    from backend_c.kernels.parts.reduction.reordered_reduction import ReorderedReduction
+
+_BLOCK = 1 << 14  # elements of a block: enough to be worth a partial result
+_FEW = 32  # strips that threads cannot share well
+_STREAMS = 4  # rows that are combined side by side: one addition waits four cycles for another
+_STRIP = 1 << 11  # columns whose states stay in the first cache
+_LANES = 16  # columns of a vector
+_SHARES = 16  # blocks of rows of few columns
+_THREADS = 1 << 17  # that a GPU runs at a time, about
+_LEAST_ROWS = 16  # elements of a thread's column: what a partial result is worth
+_MOST_PARTS = 1 << 12  # partial results of a column, which a block combines
+_SERIAL = 1 << 6  # partial results that one thread combines
+
+Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
+
+
+def write_columns(reduction: ReorderedReduction, write: Write) -> None:
+    """Write the loops of all results."""
+    scope = reduction.scope
+    if scope.settings.has_blocks and scope.is_outermost:
+        _ColumnsOfThreads(reduction).emit(write)
+    else:
+        _Columns(reduction).emit(write)
+
+
+class _Whole:
+    """Hold a reduction: ``outer`` times so many neighbouring columns of some rows."""
+
+    def __init__(self, reduction: ReorderedReduction) -> None:
+        self._whole, self._scope, self._monoid = reduction, reduction.scope, reduction.monoid
+        self._columns, self._merged = reduction.columns()
+        self._kept = reduction.extents(reduction.kept)
+        self._outer = math.prod(self._kept) // self._columns
+        self._rows = reduction.extents(reduction.reduced)
+
+    def _kept_index(self, outer: Expr, column: Expr) -> tuple[Expr, ...]:
+        """Return the index of a result from that of its outer dimensions and its column."""
+        above, beside = self._kept[: -self._merged], self._kept[-self._merged :]
+        return (*ix.delinearize(outer, above), *ix.delinearize(column, beside))
+
+    def _whole_element(self, kept: Sequence[Expr], row: Expr, rest: Sequence[Expr]) -> Expr:
+        """Return the element of a column in a row, whose index has not merged dimensions."""
+        whole = self._whole
+        position = dict(zip((*whole.kept, *whole.reduced), (*kept, row, *rest), strict=True))
+        value = whole.operand.at(*(position[d] for d in range(len(position))))
+        return self._scope.bind(self._monoid.lifted(self._scope.bind(value)))
+
+
+class _Columns(_Whole):
+    """Write a reduction whose results lie side by side: in strips, row by row."""
+
+    def __init__(self, reduction: ReorderedReduction) -> None:
+        super().__init__(reduction)
+        # Strips of equal width, in whole vectors, where that is possible.
+        width = -(-self._columns // -(-self._columns // _STRIP))
+        self._strip = min(self._columns, -(-width // _LANES) * _LANES)
+        tasks = self._outer * -(-self._columns // self._strip)
+        inner = math.prod(self._rows[1:])
+        # Where strips are too few for the threads, blocks of rows are shared, too.
+        wanted = 1 if tasks >= _FEW else _SHARES
+        least = -(-max(_BLOCK // self._strip, 1) // inner)
+        self._length = max(-(-self._rows[0] // wanted), min(least, self._rows[0]))
+        self._blocks = -(-self._rows[0] // self._length)
+
+    def emit(self, write: Write) -> None:
+        scope, monoid = self._scope, self._monoid
+        if self._columns <= nest.FEW and self._outer >= _FEW and self._rows[-1] >= 2 * _LANES:
+            self._emit_few(write)
+            return
+        strips = -(-self._columns // self._strip)
+        results = math.prod(self._kept)
+        partials = None
+        if self._blocks > 1:
+            partials = scope.scratch(monoid.state, results * self._blocks)
+        cost = self._length * math.prod(self._rows[1:]) * self._strip
+        with nest.outer(scope, (self._outer, self._blocks, strips), cost) as (outer, block, strip):
+            first = scope.bind(ix.multiply(strip, self._strip))
+            count = scope.bind(ix.clamp(0, ix.subtract(self._columns, first), self._strip))
+            states = self._strip_states(outer, (first, count), block)
+            with scope.loop(count, "lanes") as lane:
+                column = ix.add(first, lane)
+                state = scope.load(states, lane)
+                if partials is not None:
+                    scope.store(partials, self._place(outer, block, column), state)
+                else:
+                    kept = self._kept_index(outer, column)
+                    write(kept, (scope.bind(monoid.value(scope.bind(state))),))
+        if partials is not None:
+            self._emit_results(partials, write)
+
+    def _emit_few(self, write: Write) -> None:
+        """Write results of few columns: the last rows are the lanes, with a state per column."""
+        scope, monoid = self._scope, self._monoid
+        cost = math.prod(self._rows) * self._columns
+        with nest.outer(scope, (self._outer,), cost) as (outer,):
+            columns = [self._kept_index(outer, ix.constant(n)) for n in range(self._columns)]
+            states = [scope.mutable(monoid.state, self._whole.start()) for _ in columns]
+            with (
+                scope.over(self._rows[:-1]) as above,
+                scope.loop(self._rows[-1], "lanes", states, monoid.operator) as step,
+            ):
+                row, *rest = (*above, step)
+                found = [self._whole_element(kept, row, rest) for kept in columns]
+                for state, element in zip(states, found, strict=True):
+                    scope.assign(state, monoid.combined(state, element))
+            for kept, state in zip(columns, states, strict=True):
+                write(kept, (scope.bind(monoid.value(state)),))
+
+    def _emit_results(self, partials: Array, write: Write) -> None:
+        """Write the results from the partial results of the blocks of rows."""
+        scope, monoid = self._scope, self._monoid
+        with nest.split(scope, (self._outer, self._columns), self._blocks) as (outer, column):
+            total = scope.bind(self._whole.start())
+            for block in range(self._blocks):
+                place = self._place(outer, ix.constant(block), column)
+                total = scope.bind(monoid.combined(total, scope.load(partials, place)))
+            write(self._kept_index(outer, column), (scope.bind(monoid.value(total)),))
+
+    def _place(self, outer: Expr, block: Expr, column: Expr) -> Expr:
+        dims = (self._outer, self._blocks, self._columns)
+        return ix.linearize((outer, block, column), dims)
+
+    def _strip_states(self, outer: Expr, part: tuple[Expr, Expr], block: Expr) -> Array:
+        """Write the states of the columns of a strip, from the rows of a block."""
+        scope, monoid, (first, count) = self._scope, self._monoid, part
+        states = scope.local(monoid.state, self._strip)
+        initial = self._whole.start() if self._blocks == 1 else monoid.identity
+        with scope.loop(count, "lanes") as lane:
+            scope.store(states, lane, initial)
+        start = ix.multiply(block, self._length)
+        rows = ix.clamp(0, ix.subtract(self._rows[0], start), self._length)
+        together = _STREAMS if self._whole.operand.array is not None else 1
+
+        def combine(base: Expr, number: int, rest: Sequence[Expr]) -> None:
+            with scope.loop(count, "lanes") as lane:
+                kept = self._kept_index(outer, ix.add(first, lane))
+                found = [self._whole_element(kept, ix.add(base, n), rest) for n in range(number)]
+                while len(found) > 1:
+                    pairs = zip(found[::2], found[1::2], strict=True)
+                    found = [scope.bind(monoid.combined(*pair)) for pair in pairs]
+                state = scope.load(states, lane)
+                scope.store(states, lane, monoid.combined(state, found[0]))
+
+        known = ix.value_of(rows)
+        if together > 1 and known is not None and known >= together:
+            whole = known // together
+            with scope.loop(whole) as step, scope.over(self._rows[1:]) as rest:
+                base = ix.add(start, ix.multiply(step, together))
+                combine(scope.bind(base), together, rest)
+            start, rows = ix.add(start, whole * together), ix.constant(known % together)
+            if not known % together:
+                return states
+        with scope.loop(rows) as step, scope.over(self._rows[1:]) as rest:
+            combine(scope.bind(ix.add(start, step)), 1, rest)
+        return states
+
+
+class _ColumnsOfThreads(_Whole):
+    """Write a reduction whose threads have a column each, of all rows or of a share of them."""
+
+    def __init__(self, reduction: ReorderedReduction) -> None:
+        super().__init__(reduction)
+        inner = math.prod(self._rows[1:])
+        wanted = -(-_THREADS // math.prod(self._kept))
+        parts = min(wanted, self._rows[0] * inner // _LEAST_ROWS, _MOST_PARTS)
+        self._length = -(-self._rows[0] // max(parts, 1))  # rows of a share
+        self._parts = -(-self._rows[0] // self._length)
+
+    def emit(self, write: Write) -> None:
+        """Write the loop over columns and shares, and that over the results of several shares."""
+        scope, monoid = self._scope, self._monoid
+        is_whole = self._parts == 1
+        partials = None
+        if not is_whole:
+            partials = scope.scratch(monoid.state, math.prod(self._kept) * self._parts)
+        dims = self._outer, self._parts, self._columns
+        with scope.loop(math.prod(dims), "parallel lanes") as number:
+            outer, part, column = map(scope.bind, ix.delinearize(number, dims))
+            kept = self._kept_index(outer, column)
+            initial = self._whole.start() if is_whole else monoid.identity
+            state = scope.mutable(monoid.state, initial)
+            start = ix.multiply(part, self._length)
+            rows = ix.clamp(0, ix.subtract(self._rows[0], start), self._length)
+            with scope.loop(rows) as step, scope.over(self._rows[1:]) as rest:
+                element = self._whole_element(kept, ix.add(start, step), rest)
+                scope.assign(state, monoid.combined(state, element))
+            if partials is None:
+                write(kept, (scope.bind(monoid.value(scope.bind(state))),))
+            else:
+                scope.store(partials, number, state)
+        if partials is not None:
+            self._combine(partials, write)
+
+    def _combine(self, partials: Array, write: Write) -> None:
+        """Write the results from those of the shares: few by a thread, others by a block."""
+        scope, monoid, dims = self._scope, self._monoid, (self._outer, self._parts, self._columns)
+        is_short = self._parts <= _SERIAL
+        loops = nest.flat if is_short else nest.outer
+        with loops(scope, (self._outer, self._columns), self._parts) as (outer, column):
+            total = scope.mutable(monoid.state, self._whole.start())
+            sums = () if is_short else (total,)
+            kind = "serial" if is_short else "lanes"
+            with scope.loop(self._parts, kind, sums, monoid.operator) as part:
+                load = scope.load(partials, ix.linearize((outer, part, column), dims))
+                scope.assign(total, monoid.combined(total, load))
+            write(self._kept_index(outer, column), (scope.bind(monoid.value(total)),))
