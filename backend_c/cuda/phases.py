@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from backend_c.cuda.block_loops import with_block_loops
 from backend_c.cuda.threads import is_independent, mapped
 from backend_c.cuda.walks import changed, declared, named
 from backend_c.ir import index as ix
@@ -33,6 +34,7 @@ from hlo.types import S64, ArrayShape
 
 def split(plan: Plan) -> Plan:
     """Return the plan with every kernel split where all blocks must have finished."""
+    plan = with_block_loops(plan)
     result = replace(plan, kernels=[], buffers=[*plan.buffers])
     parts: list[tuple[range, tuple[Array, ...]]] = []
     for kernel in plan.kernels:

@@ -91,8 +91,11 @@ def threaded(numerics: Numerics) -> Settings:
 
 def launched(numerics: Numerics) -> Settings:
     """Return the settings of kernels that are launched: a launch costs the same for one thread as
-    for all, and has addresses of its own, so that no buffers change places."""
-    return Settings(numerics, grain=1, least_exchanged=sys.maxsize, has_blocks=True)
+    for all, and has addresses of its own, so that no buffers change places. Few threads that make
+    all trips of a loop are sooner done than a launch for each trip."""
+    return Settings(
+        numerics, grain=1, least_exchanged=sys.maxsize, least_interchanged=2, has_blocks=True
+    )
 
 
 def alone(numerics: Numerics) -> Settings:

@@ -19,7 +19,7 @@ them are not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from backend_c.ir import index as ix
@@ -66,26 +66,32 @@ _MOST_BYTES = 1 << 14  # of the state of a block: half of the first level of the
 
 def with_interchanged_loops(plan: Plan, settings: Settings) -> Plan:
     """Replace loops by single kernels, of nested ones the outermost that can be replaced."""
-    if not settings.has_lanes:
+    if settings.is_scalar:
         return plan
     kernels = [*plan.kernels]
-    mentions, reads = _mentions(plan.steps), _reads(plan.steps)
+    mentions = _mentions(plan.steps)
     kept = {*plan.arguments, *plan.results}
 
-    def change(steps: Sequence[Step]) -> tuple[Step, ...]:
-        return tuple(changed for step in steps for changed in replaced(step))
+    def change(steps: Sequence[Step], later: set[Buffer]) -> tuple[Step, ...]:
+        found: list[Step] = []
+        for step in reversed(steps):
+            found += reversed(replaced(step, later))
+            later = later | {*_reads((step,))}
+        return tuple(reversed(found))
 
-    def replaced(step: Step) -> tuple[Step, ...]:
+    def replaced(step: Step, later: set[Buffer]) -> tuple[Step, ...]:
+        """Return what takes the place of a step after which the buffers ``later`` may be read."""
         if isinstance(step, Repeat):
             outside = kept | {*(mentions - _mentions((step,)))}
             found = _interchange(step, kernels, outside, settings.least_interchanged)
             if found is not None:
-                left = found.shared & (kept | {*(reads - _reads((step,)))})
                 launch = _launched(found, kernels, settings)
+                left = found.shared & (kept | later)
                 return (launch, _of_shared(step, found)) if left else (launch,)
-        return (with_steps(step, change),)
+            later = later | {*_reads((step,))}  # by the next trip
+        return (with_steps(step, lambda steps: change(steps, later)),)
 
-    steps = change(plan.steps)
+    steps = change(plan.steps, set())
     if len(kernels) == len(plan.kernels):
         return plan
     return with_launched_kernels(replace(plan, kernels=kernels, steps=steps))
@@ -105,18 +111,24 @@ def _reads(steps: Sequence[Step]) -> Counter[Buffer]:
 def _launched(found: Interchange, kernels: list[Kernel], settings: Settings) -> Launch:
     """Add the kernel of a loop to others; return its launch."""
     operations, _ = _operations(found.repeat, found)
-    block_size = _block_size(found)
+    # Each thread of a GPU has one element.
+    block_size = 1 if settings.has_blocks else _block_size(found)
     work = found.elements * operations * _TRIPS
     is_parallel = found.elements > block_size and work >= settings.grain
     kernels.append(interchanged_kernel(found, block_size, is_parallel=is_parallel))
-    around = dict(_loops_around(found.repeat, ()))
+    origin = merged_origin(found.repeat, found.numbers)
+    return Launch(len(kernels) - 1, found.inputs, found.outputs, (), origin)
+
+
+def merged_origin(repeat: Repeat, launches: Iterable[Launch]) -> Origin:
+    """Return what the one launch is for that takes the place of a loop with these."""
+    around = dict(_loops_around(repeat, ()))
     origins = [
         replace(one, joined=(), loops=around[step])
-        for step in found.numbers
+        for step in launches
         for one in (step.origin, *step.origin.joined)
     ]
-    origin = replace(origins[0], joined=tuple(origins[1:]))
-    return Launch(len(kernels) - 1, found.inputs, found.outputs, (), origin)
+    return replace(origins[0], joined=tuple(origins[1:]))
 
 
 def _loops_around(

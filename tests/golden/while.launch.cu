@@ -46,12 +46,6 @@ int copied(void *to, const void *from, size_t bytes, cudaStream_t stream) {
     return (int)cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
-/* Reads a value that the host decides by. */
-int read_back(void *value, const void *place, size_t bytes, cudaStream_t stream) {
-    REQUIRE(cudaMemcpyAsync(value, place, bytes, cudaMemcpyDeviceToHost, stream));
-    return (int)cudaStreamSynchronize(stream);
-}
-
 }  // namespace
 
 int module_load_constants(const char *file, void *constants, cudaStream_t stream) {
@@ -89,30 +83,11 @@ int module_run(
     unsigned char *work_bytes = (unsigned char *)workspace;
     REQUIRE(cudaMemsetAsync(result0, 0, 4, stream));
     REQUIRE(copied(result1, argument0, 4, stream));
-    for (;;) {
-        {
-            const void *const pointers[] = {
-                result0, at(work_bytes, 128),
-            };
-            REQUIRE(launch(MODULE_kernel_0, "kernel_0 (%less)", 1, 1, 0, pointers, 2, stream));
-        }
-        uint8_t again_0 = 0;
-        REQUIRE(read_back(&again_0, at(work_bytes, 128), 1, stream));
-        if (!again_0) break;
-        {
-            const void *const pointers[] = {
-                result0, at(work_bytes, 0),
-            };
-            REQUIRE(launch(MODULE_kernel_1, "kernel_1 (%next)", 1, 1, 0, pointers, 2, stream));
-        }
-        {
-            const void *const pointers[] = {
-                result1, at(work_bytes, 0), at(work_bytes, 64),
-            };
-            REQUIRE(launch(MODULE_kernel_2, "kernel_2 (%square)", 1, 1, 0, pointers, 3, stream));
-        }
-        REQUIRE(copied(result0, at(work_bytes, 0), 4, stream));
-        REQUIRE(copied(result1, at(work_bytes, 64), 4, stream));
+    {
+        const void *const pointers[] = {
+            at(work_bytes, 128), result0, at(work_bytes, 0), result1, at(work_bytes, 64),
+        };
+        REQUIRE(launch(MODULE_kernel_0, "kernel_0 (%less)", 1, 1, 0, pointers, 5, stream));
     }
     return 0;
 }
