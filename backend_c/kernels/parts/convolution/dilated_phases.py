@@ -86,4 +86,10 @@ def _phase(convolved: Convolved, rhs: Element, phase: tuple[int, ...]) -> tuple[
     shape = ArrayShape(convolved.lhs.shape.element_type, part.dims)
     groups = convolved.feature_groups, convolved.batch_groups
     factors = convolution_factors(convolved.lhs, weights, shape, labels, part.window, groups)
-    return part, factors
+
+    def place(b: Expr, m: Expr, n: Expr) -> tuple[Expr, ...]:
+        """Return the index in the whole result."""
+        index = zip(factors.place(b, m, n), part.steps, strict=True)
+        return tuple(ix.add(ix.multiply(i, step), first) for i, (first, step) in index)
+
+    return part, replace(factors, place=place)
