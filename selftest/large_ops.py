@@ -27,6 +27,15 @@ _PROGRAMS = {
     " rhs_contracting_dims={0}",
     "convolution": "f32[1,14,14,16] f32[3,3,16,24] | f32[1,14,14,24] convolution(a, b),"
     " window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
+    "depthwise convolution": "f32[2,14,14,40] f32[3,3,1,40] | f32[2,14,14,40] convolution(a, b),"
+    " window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=40",
+    "transposed convolution": "f32[1,7,7,16] f32[3,3,16,24] | f32[1,14,14,24] convolution(a, b),"
+    " window={size=3x3 pad=1_2x1_2 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f",
+    "dot of few rows": f"f32[4,300] f32[300,90] | f32[4,90] dot(a, b), {_ROWS}",
+    "dot of two vectors": "f32[20000] f32[20000] | f32[] dot(a, b), lhs_contracting_dims={0},"
+    " rhs_contracting_dims={0}",
+    "dots of small matrices": "f32[300,8,8] f32[300,8,8] | f32[300,8,8] dot(a, b),"
+    " lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}",
     "cholesky": "f32[80,80] | f32[80,80] cholesky(a), lower=true",
     "triangular-solve": "f32[90,90] f32[90,70] | f32[90,70] triangular-solve(a, b),"
     " left_side=true, lower=true, transpose_a=NO_TRANSPOSE",

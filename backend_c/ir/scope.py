@@ -342,9 +342,10 @@ class Scope:
         sums: Sequence[Variable] = (),
         operator: str = "+",
     ) -> Iterator[Expr]:
-        """Open a loop around what is written inside; an extent of 1 makes no loop."""
+        """Open a loop around what is written inside; an extent of 1 makes no loop, except that of
+        the threads of a block one does what is inside."""
         end = ix.constant(extent) if isinstance(extent, int) else extent
-        if ix.value_of(end) == 1:
+        if ix.value_of(end) == 1 and kind != "threads":
             yield ix.constant(0)
             return
         if self.is_inside_element:

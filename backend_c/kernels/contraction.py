@@ -44,8 +44,9 @@ from backend_c.kernels.parts.contraction_in_blocks.block_complex import (
 )
 from backend_c.kernels.parts.contraction_in_blocks.block_contraction import (
     BlockContraction,
-    has_tiles,
+    has_blocks,
 )
+from backend_c.kernels.parts.contraction_in_blocks.untiled_sums import has_tiles
 from backend_c.kernels.parts.convolution.convolution_factors import convolution_factors
 from backend_c.kernels.parts.convolution.convolution_input import Convolved
 from backend_c.kernels.parts.convolution.depthwise_convolution import (
@@ -168,7 +169,7 @@ def contract(
         _fast(factors, types, result, write, scope, convolved)
     elif result.is_float or result.is_complex:
         _contract_floats(factors, types, result, write, scope, convolved)
-    elif has_tiles(factors, scope):
+    elif has_blocks(factors, scope):
         BlockContraction(factors, types, result, write, scope).integers()
     elif scope.settings.is_scalar:
         _emit(ScalarContraction(factors, (result, result), write, scope), convolved)
@@ -218,12 +219,12 @@ def _contract_floats(
     is_narrow_sum = _is_narrow_sum(types, result)
     is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
     # An empty sum (k = 0) has no bound to decide by: the accumulator gives its +0.
-    blocks = has_tiles(factors, scope) and BlockContraction(factors, types, result, write, scope)
+    blocks = has_blocks(factors, scope) and BlockContraction(factors, types, result, write, scope)
     if scope.settings.is_scalar and factors.k and is_narrow_sum:
         _emit(ExactScalarContraction(factors, types, result, write, scope), convolved)
     elif blocks and is_narrow_sum:
         blocks.rounded()
-    elif blocks and result is F64 and not is_long:
+    elif blocks and result is F64 and not is_long and has_tiles(factors):
         blocks.pairs()
     elif factors.k and is_narrow_sum and is_narrow(factors):
         NarrowContraction(factors, types, result, write, scope).emit()
@@ -274,7 +275,7 @@ def _fast(
     if any(t.is_complex for t in (*types, result)):
         real = real_factors(factors, result)
         FastContraction(real, plain_product(sums), result, write, scope).emit()
-    elif has_tiles(factors, scope):
+    elif has_blocks(factors, scope):
         BlockContraction(factors, types, result, write, scope).plain(sums)
     elif scope.settings.is_scalar:
         _emit(ScalarContraction(factors, (sums, result), write, scope), convolved)

@@ -43,7 +43,8 @@ def real_factors(factors: Factors, result: ElementType) -> Factors:
     def place(b: Expr, m: Expr, column: Expr) -> tuple[Expr, ...]:
         return factors.place(b, m, ix.divide(column, columns))
 
-    return replace(factors, n=columns * factors.n, k=2 * factors.k, lhs=lhs, rhs=rhs, place=place)
+    n, k = columns * factors.n, 2 * factors.k
+    return replace(factors, n=n, k=k, lhs=lhs, rhs=rhs, place=place, k_dims=())
 
 
 def _parts(value: Expr) -> tuple[Expr, Expr]:

@@ -22,7 +22,7 @@ class Factors:
     """Describe ``result[batch, m, n] = sum over k of lhs(batch, m, k) * rhs(batch, n, k)``.
 
     ``k_dims``, if they are given, are the extents whose product is k: loops over them take no
-    divisions.
+    divisions. ``m_dims`` are those whose product is m.
     """
 
     batch: int
@@ -34,6 +34,7 @@ class Factors:
     place: Callable[[Expr, Expr, Expr], tuple[Expr, ...]]  # (batch, m, n) → the result's index
     sizes: tuple[Expr, ...] = ()  # of the result, if operands are bounded
     k_dims: tuple[int, ...] = ()
+    m_dims: tuple[int, ...] = ()
 
 
 def dot_factors(
@@ -67,6 +68,7 @@ def dot_factors(
         place,
         (*left.sizes(left.batch), *left.sizes(left.free), *right.sizes(right.free)),
         left.dims(left.contracted),
+        m_dims,
     )
 
 

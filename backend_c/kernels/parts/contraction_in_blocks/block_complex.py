@@ -16,8 +16,9 @@ from backend_c.kernels.parts.contraction.contraction_loops import Types, Write
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.contraction_in_blocks.block_contraction import (
     BlockContraction,
-    has_tiles,
+    has_blocks,
 )
+from backend_c.kernels.parts.contraction_in_blocks.untiled_sums import has_tiles
 from backend_c.kernels.parts.reduction.exact_sum import PARTS
 from hlo.types import F32, F64, ElementType
 
@@ -29,8 +30,11 @@ def has_complex_tiles(factors: Factors, types: Types, result: ElementType, scope
     """
     if not any(t.is_complex for t in (*types, result)) or any(t.is_integer for t in types):
         return False
-    is_cut = F64 in _parts(types) and PARTS.get(result, result) is not F64
-    return (scope.settings.is_fast or not is_cut) and has_tiles(factors, scope)
+    if not has_blocks(factors, scope):
+        return False
+    part = PARTS.get(result, result)
+    is_wide = F64 in (*_parts(types), part)
+    return scope.settings.is_fast or not is_wide or (part is F64 and has_tiles(factors))
 
 
 def complex_contraction(

@@ -22,6 +22,7 @@ from backend_c.kernels.parts.contraction.fast_contraction import is_padded
 from backend_c.kernels.parts.contraction_in_blocks.block_norms import Norms, magnitude
 from backend_c.kernels.parts.contraction_in_blocks.block_parts import emit_tiles
 from backend_c.kernels.parts.contraction_in_blocks.block_products import (
+    MAGNITUDES,
     PAIRS,
     PLAIN,
     WIDENED,
@@ -30,16 +31,13 @@ from backend_c.kernels.parts.contraction_in_blocks.block_products import (
     tile,
 )
 from backend_c.kernels.parts.contraction_in_blocks.block_tiles import Own, Place
+from backend_c.kernels.parts.contraction_in_blocks.untiled_sums import untiled_sums
 from hlo.types import F32, F64, PRED, ElementType
 
-_FEW = 8  # rows, columns or steps, of which blocks make no use
 
-
-def has_tiles(factors: Factors, scope: Scope) -> bool:
-    """Return whether blocks of threads multiply factors in tiles."""
-    if not (scope.settings.has_blocks and scope.is_outermost):
-        return False
-    return min(factors.m, factors.n, factors.k) >= _FEW
+def has_blocks(factors: Factors, scope: Scope) -> bool:
+    """Return whether blocks of threads add up products of factors."""
+    return scope.settings.has_blocks and scope.is_outermost and factors.k > 0
 
 
 class BlockContraction:
@@ -54,32 +52,52 @@ class BlockContraction:
 
     def plain(self, sums: ElementType) -> None:
         """Write plain sums of a type of float, as fast mode has them."""
+        # Not those of bytes: their sums are integers, which wrap.
+        tensor = tensor_product(self.factors, self.types)
+        product = tensor if tensor is not None and tensor.sums is sums else PLAIN[sums]
+        untiled = untiled_sums(self.factors, product, self.scope)
+        if untiled is not None:
+            untiled.emit(self._converted)
+            return
+        # Padding is zeros in shared memory, and zero times infinity is NaN.
         checked = is_padded(self.factors)
         self._doubts = self._marks() if checked else None
 
         def finish(parts: Sequence[Expr], place: Place, own: Own | None) -> None:
             if checked:
                 self._mark(place, apply("is-finite", parts[0], type=PRED))
-            self._store(place, as_type(parts[0], self.result))
+            self._converted(parts, place, own)
 
-        # Not those of bytes: their sums are integers, which wrap.
-        tensor = tensor_product(self.factors, self.types)
-        product = tensor if tensor is not None and tensor.sums is sums else PLAIN[sums]
         emit_tiles(self.factors, product, self.scope, finish)
         if checked:
             self._repair((sums, sums))
 
     def integers(self) -> None:
         """Write sums that wrap in the result's type, or disjunctions."""
-
-        def finish(parts: Sequence[Expr], place: Place, own: Own | None) -> None:
-            self._store(place, as_type(parts[0], self.result))
-
         product = integer_product(self.factors, self.types, self.result)
-        emit_tiles(self.factors, product, self.scope, finish)
+        untiled = untiled_sums(self.factors, product, self.scope)
+        if untiled is not None:
+            untiled.emit(self._converted)
+        else:
+            emit_tiles(self.factors, product, self.scope, self._converted)
 
     def rounded(self) -> None:
         """Write sums of products of f32 and narrower factors, each rounded once."""
+        untiled = untiled_sums(self.factors, MAGNITUDES, self.scope)
+        if untiled is None:
+            self._rounded_by_norms()
+            return
+        self._doubts = self._marks()
+        count = ix.constant(untiled.roundings + 8)  # and those of the magnitudes
+
+        def finish(parts: Sequence[Expr], place: Place, own: Own | None) -> None:
+            self._decide("decided", (*parts, count), place)
+
+        untiled.emit(finish)
+        self._repair((F32, F32))
+
+    def _rounded_by_norms(self) -> None:
+        """Write the same in tiles."""
         scope, factors = self.scope, self.factors
         lines = tile(factors, WIDENED).rows.size
         sizes = ((factors.batch, count, factors.k) for count in (factors.m, factors.n))
@@ -116,6 +134,10 @@ class BlockContraction:
 
         emit_tiles(self.factors, PAIRS, self.scope, finish)
         self._repair(self.types)
+
+    def _converted(self, parts: Sequence[Expr], place: Place, own: Own | None) -> None:
+        """Write a sum as a result."""
+        self._store(place, as_type(parts[0], self.result))
 
     def _decide(self, operation: str, sums: tuple[Expr, ...], place: Place) -> None:
         """Write the rounding of a sum, and a mark if its bound leaves it open."""

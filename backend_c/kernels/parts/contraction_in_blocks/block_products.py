@@ -20,6 +20,7 @@ _VECTOR = 16  # bytes that are read at a time
 _LINE, _WARPS, _BLOCK = 64, (2, 4), 16
 # Fewer blocks leave multiprocessors idle: GPUs of data centres have 108 (A100) to 148 (B200).
 ENOUGH = 128
+_READ = 48  # lines of a tile whose products take as long as reading the factors of one does
 
 Types = tuple[ElementType, ElementType]
 
@@ -44,6 +45,9 @@ class BlockProduct(NamedTuple):
 # magnitudes for their error bound.
 WIDENED = BlockProduct("tile_f64", (F64, F64), F64, (64, 32, 16))
 PAIRS = BlockProduct("tile_pair", (F64, F64), F64, (32, 16), parts=3)
+# Beside sums of few lines the norms of these would take as long as all else: the error bound is
+# that of the sum of magnitudes. There are no tiles of it.
+MAGNITUDES = BlockProduct("magnitudes", (F64, F64), F64, (), parts=2)
 PLAIN = {F32: BlockProduct("tile_f32", (F32, F32), F32, (128, 64, 32, 16)), F64: WIDENED}
 # Integers modulo 2**32 or 2**64, whatever their signs; conjunctions and disjunctions.
 _WORDS = BlockProduct("tile_u32", (U32, U32), U32, (64, 32, 16))
@@ -147,11 +151,12 @@ def _as_byte(element_type: ElementType) -> ElementType:
 
 
 def tile(factors: Factors, product: BlockProduct) -> Tile:
-    """Return the largest tile of which there are enough for all multiprocessors, or the smallest.
+    """Return the tile that takes the least time: what is beyond the result is multiplied, too."""
+    return sized(product, min(product.sizes, key=lambda size: _time(factors, size)))
 
-    A larger tile reads each factor less often.
-    """
-    for size in product.sizes:
-        if factors.batch * -(-factors.m // size) * -(-factors.n // size) >= ENOUGH:
-            return sized(product, size)
-    return sized(product, product.sizes[-1])
+
+def _time(factors: Factors, size: int) -> int:
+    """Return the time that tiles of a size take, about: of ENOUGH blocks at least, and with smaller
+    tiles the factors of each step are read for fewer products."""
+    blocks = factors.batch * -(-factors.m // size) * -(-factors.n // size)
+    return max(blocks, ENOUGH) * size * (size + _READ)

@@ -65,7 +65,7 @@ class _Convolution:
         k = math.prod(taps) * features
         m = math.prod(m_dims)
         sides = self._left, self._right
-        return Factors(groups, m, n, k, *sides, place, self._sizes(), (*taps, features))
+        return Factors(groups, m, n, k, *sides, place, self._sizes(), (*taps, features), m_dims)
 
     def _sizes(self) -> tuple[Expr, ...]:
         """Return the actual sizes of the result."""

@@ -1,0 +1,51 @@
+"""Choose how blocks of threads add up products of which tiles would be mostly empty."""
+
+from __future__ import annotations
+
+from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.contraction.factors import Factors
+from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
+from backend_c.kernels.parts.contraction_in_blocks.block_products import (
+    ENOUGH,
+    THREADS,
+    BlockProduct,
+)
+from backend_c.kernels.parts.contraction_in_blocks.block_vectors import BlockVectors
+from backend_c.kernels.parts.contraction_in_blocks.thread_sums import ThreadSums
+
+_FEW = 8  # rows or columns, of which tiles are half empty at least
+_STEPS = 8  # that are in shared memory at a time
+_SMALL, _SHORT = 32, 64  # rows or columns, and steps, which tiles of a block hardly begin with
+_ALONG = 32  # steps that threads share if they lie side by side
+
+
+def has_tiles(factors: Factors) -> bool:
+    """Return whether blocks of threads multiply factors in tiles that are not mostly empty."""
+    return min(factors.m, factors.n) >= _FEW and factors.k >= _STEPS
+
+
+def untiled_sums(
+    factors: Factors, product: BlockProduct, scope: Scope
+) -> ThreadSums | BlockVectors | None:
+    """Return how to write the sums of a contraction without tiles; None if these take less time."""
+    few, lines = sorted((factors.m, factors.n))
+    if few > _FEW and factors.k >= _STEPS:
+        is_small = few < _SMALL and factors.k <= _SHORT and not product.is_tensor
+        is_full = factors.batch * few * lines >= _STEPS * ENOUGH * THREADS
+        return ThreadSums(factors, product, scope) if is_small and is_full else None
+    if few <= _FEW and _shares_steps(factors, scope):
+        return BlockVectors(factors, product, scope)
+    return ThreadSums(factors, product, scope)
+
+
+def _shares_steps(factors: Factors, scope: Scope) -> bool:
+    """Return whether threads share the steps of sums of few vectors: if these are many, and lie
+    side by side, or if there are fewer lines of the matrix than threads."""
+    lines = max(factors.m, factors.n)
+    matrix = factors.rhs if factors.m < factors.n else factors.lhs
+    if len(factors.m_dims) > 1 and len(factors.k_dims) > 1 and factors.k <= _SHORT:
+        return False  # patches, which lie apart
+    across = has_lines_side_by_side(matrix, (factors.batch, lines, factors.k), scope)
+    if factors.k <= (_SHORT if across else _ALONG):
+        return False
+    return not across or factors.batch * lines < ENOUGH * THREADS
