@@ -44,7 +44,7 @@ def real_factors(factors: Factors, result: ElementType) -> Factors:
         return factors.place(b, m, ix.divide(column, columns))
 
     n, k = columns * factors.n, 2 * factors.k
-    return replace(factors, n=n, k=k, lhs=lhs, rhs=rhs, place=place, k_dims=())
+    return replace(factors, n=n, k=k, lhs=lhs, rhs=rhs, place=place, k_dims=(), patches=None)
 
 
 def _parts(value: Expr) -> tuple[Expr, Expr]:

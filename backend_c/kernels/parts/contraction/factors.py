@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from backend_c.ir import index as ix
 from backend_c.ir.element import Element
-from backend_c.ir.loop_ir import Expr
+from backend_c.ir.loop_ir import Array, Expr
 from backend_c.ir.scope import apply
 from hlo.types import PRED
 
@@ -18,11 +18,27 @@ Read = Callable[[Expr, Expr, Expr], tuple[Expr, tuple[Expr, ...]]]
 
 
 @dataclass(frozen=True)
+class Patches:
+    """Describe left factors that lie in an array, those of a row in a window of it.
+
+    ``corner`` maps (batch, row) to the offset of the window's first element and its index in some
+    dimensions; ``within`` maps (batch, k) to how far a step is from there: an offset, an index, and
+    conditions. Offset and index are sums of both. A factor counts if the index is between 0 and
+    the ``extents`` of those dimensions.
+    """
+
+    array: Array
+    corner: Callable[[Expr, Expr], tuple[Expr, tuple[Expr, ...]]]
+    within: Callable[[Expr, Expr], tuple[Expr, tuple[Expr, ...], tuple[Expr, ...]]]
+    extents: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Factors:
     """Describe ``result[batch, m, n] = sum over k of lhs(batch, m, k) * rhs(batch, n, k)``.
 
     ``k_dims``, if they are given, are the extents whose product is k: loops over them take no
-    divisions. ``m_dims`` are those whose product is m.
+    divisions. ``m_dims`` are those whose product is m. ``patches``: what else is known of ``lhs``.
     """
 
     batch: int
@@ -35,6 +51,7 @@ class Factors:
     sizes: tuple[Expr, ...] = ()  # of the result, if operands are bounded
     k_dims: tuple[int, ...] = ()
     m_dims: tuple[int, ...] = ()
+    patches: Patches | None = None
 
 
 def dot_factors(

@@ -14,7 +14,7 @@ from backend_c.ir import nest
 from backend_c.ir.element import zero
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.contraction.factors import Factors, Read
+from backend_c.kernels.parts.contraction.factors import Factors, Patches, Read
 from backend_c.kernels.parts.contraction_in_blocks.block_products import (
     ENOUGH,
     BlockProduct,
@@ -62,6 +62,7 @@ def emit_tiles(
         lhs=_part(factors.lhs, number, length, factors.k),
         rhs=_part(factors.rhs, number, length, factors.k),
         k_dims=(),
+        patches=_patches(factors, number, length),
     )
     dims = factors.batch, number, factors.m, factors.n
     parts = scope.scratch(product.sums, dims[0] * dims[1] * dims[2] * dims[3], frozen=True)
@@ -104,3 +105,19 @@ def _part(read: Read, number: int, length: int, k: int) -> Read:
         return value, conditions
 
     return part
+
+
+def _patches(factors: Factors, number: int, length: int) -> Patches | None:
+    """Return the windows of left factors, whose batches are those of the factors and parts."""
+    whole, k = factors.patches, factors.k
+    if whole is None:
+        return None
+
+    def within(b: Expr, step: Expr) -> tuple[Expr, tuple[Expr, ...], tuple[Expr, ...]]:
+        at = ix.add(ix.multiply(ix.modulo(b, number), length), step)
+        offset, index, conditions = whole.within(ix.divide(b, number), ix.clamp(0, at, k - 1))
+        if k % length:
+            conditions = (*conditions, apply("compare-LT", at, ix.constant(k), type=PRED))
+        return offset, index, conditions
+
+    return replace(whole, corner=lambda b, m: whole.corner(ix.divide(b, number), m), within=within)

@@ -23,8 +23,9 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
-from backend_c.kernels.parts.contraction.factors import Read
+from backend_c.kernels.parts.contraction.factors import Patches, Read
 from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
+from backend_c.kernels.parts.contraction_in_blocks.patch_corners import PatchCorners
 from hlo.types import PRED, ElementType
 
 # Operations that take no longer than the load of a factor; others are not done again by each block.
@@ -98,8 +99,11 @@ class Staging:
     it is wanted is copied without waiting, in vectors where the memory is in that order.
     """
 
-    def __init__(self, read: Read, sizes: Sizes, shape: Shape, scope: Scope) -> None:
+    def __init__(
+        self, read: Read, sizes: Sizes, shape: Shape, scope: Scope, patches: Patches | None = None
+    ) -> None:
         self._sizes, self._shape, self._scope = sizes, shape, scope
+        self._corners = PatchCorners(patches, shape.lines, scope) if patches is not None else None
         self._read = staged_read(read, sizes, scope)
         lines_first = has_lines_side_by_side(self._read, sizes, scope)
         self._reads_across = lines_first
@@ -122,6 +126,20 @@ class Staging:
         """Return the offset of a line's first step."""
         return ix.multiply(line, 1 if self.is_across else self._pitch)
 
+    def begin(self, place: tuple[Expr, Expr]) -> None:
+        """Write what is done once for the lines of a tile."""
+        if self._corners is not None:
+            self._corners.bring(*place, self._sizes[1])
+            self._scope.barrier()
+
+    def _factor(
+        self, b: Expr, lines: tuple[Expr, Expr], step: Expr
+    ) -> tuple[Expr, tuple[Expr, ...]]:
+        """Return a factor of a line, which has one number in all and one in the tile, and its
+        conditions."""
+        line, own = lines
+        return self._corners.factor(b, own, step) if self._corners else self._read(b, line, step)
+
     def emit(self, place: tuple[Expr, Expr], first_step: Expr, into: Array, offset: Expr) -> None:
         """Write the copy of the steps from ``first_step`` on of a tile's lines, to ``offset``.
 
@@ -143,7 +161,8 @@ class Staging:
             own_step, own_line = (one, other) if across else (other, one)
             line = ix.clamp(0, ix.add(place[1], own_line), count - 1)
             step = ix.add(first, own_step)
-            value, conditions = self._read(place[0], line, ix.clamp(0, step, k - 1))
+            inside = ix.clamp(0, step, k - 1)
+            value, conditions = self._factor(place[0], (line, own_line), inside)
             if k % shape.steps:
                 conditions = (*conditions, apply("compare-LT", step, ix.constant(k), type=PRED))
             at = ix.add(offset, self._at(own_line, own_step))
@@ -174,7 +193,7 @@ class Staging:
                 there = ix.clamp(0, ix.subtract(k, step), width)
                 is_there = []
                 line = ix.clamp(0, line, count - 1)
-            value, conditions = self._read(place[0], line, step)
+            value, conditions = self._factor(place[0], (line, own_line), step)
             assert isinstance(value, Load)
             for condition in (*is_there, *conditions):
                 there = apply("select", condition, there, ix.constant(0), type=INDEX)

@@ -55,7 +55,7 @@ class BlockTiles:
         types = tile.product.factors
         left, right = (Shape(t, tile.rows.size, tile.steps, tensor) for t in types)
         self._sides = (
-            Staging(factors.lhs, (batch, factors.m, k), left, scope),
+            Staging(factors.lhs, (batch, factors.m, k), left, scope, factors.patches),
             Staging(factors.rhs, (batch, factors.n, k), right, scope),
         )
         thread, threads = scope.own_thread()
@@ -80,6 +80,8 @@ class BlockTiles:
             area = tile.rows.strip * tile.columns.strip
             strips = [scope.shared(tile.product.sums, area) for _ in range(tile.product.parts)]
             begin(place)
+            for side, one in zip(self._sides, first, strict=True):
+                side.begin((b, one))
             most = ix.add(self._units, tile.units - 1)
             turns = scope.bind(Apply("divide", (most, self._units), INDEX))
             with scope.loop(turns) as number:

@@ -15,9 +15,9 @@ from backend_c.ir.bounded_elements import product
 from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import apply
-from backend_c.kernels.parts.contraction.factors import Factors
+from backend_c.kernels.parts.contraction.factors import Factors, Patches
 from backend_c.kernels.parts.convolution.window_positions import position, position_count
-from hlo.attributes import ConvolutionDimensions, Window
+from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.types import PRED, ArrayShape
 
 
@@ -64,8 +64,10 @@ class _Convolution:
 
         k = math.prod(taps) * features
         m = math.prod(m_dims)
-        sides = self._left, self._right
-        return Factors(groups, m, n, k, *sides, place, self._sizes(), (*taps, features), m_dims)
+        sides, patches = (self._left, self._right), self._patches()
+        return Factors(
+            groups, m, n, k, *sides, place, self._sizes(), (*taps, features), m_dims, patches
+        )
 
     def _sizes(self) -> tuple[Expr, ...]:
         """Return the actual sizes of the result."""
@@ -115,6 +117,44 @@ class _Convolution:
             conditions += self._there(self.lhs, d, index[d])
         return self.lhs.at(*(index[d] for d in range(len(extents)))), tuple(conditions)
 
+    def _patches(self) -> Patches | None:
+        """Return the left factors as windows of an array, if the input is one and has no holes."""
+        labels, dims, windows = self.labels, self.lhs.shape.dims, self.window.dimensions
+        array = self.lhs.array
+        if array is None or array.memory is not None or self.lhs.sizes or 0 in dims:
+            return None
+        if any(d.base_dilation > 1 for d in windows):
+            return None
+        out_dims = [self.shape.dims[d] for d in (labels.output_batch, *labels.output_spatial)]
+        spatial = list(zip(labels.input_spatial, windows, out_dims[1:], strict=True))
+        left = [d for d, window, extent in spatial if _leaves(window, extent, dims[d])]
+
+        def place(index: dict[int, Expr]) -> tuple[Expr, tuple[Expr, ...]]:
+            return ix.linearize(list(map(index.__getitem__, range(len(dims)))), dims), tuple(
+                index[d] for d in left
+            )
+
+        def corner(group: Expr, m: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+            batch, *outputs = ix.delinearize(m, out_dims)
+            feature: Expr = ix.constant(0)
+            if self.feature_groups > 1:
+                feature = ix.multiply(group, dims[labels.input_feature] // self.feature_groups)
+            if self.batch_groups > 1:
+                batch = ix.add(ix.multiply(group, out_dims[0]), batch)
+            index = {labels.input_batch: batch, labels.input_feature: feature}
+            for (d, window, _), output in zip(spatial, outputs, strict=True):
+                index[d] = ix.add(ix.multiply(output, window.stride), -window.padding_low)
+            return place(index)
+
+        def within(group: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...], tuple[Expr, ...]]:
+            taps, feature = self._split(k)
+            index = {labels.input_batch: ix.constant(0), labels.input_feature: feature}
+            for (d, window, _), tap in zip(spatial, taps, strict=True):
+                index[d] = ix.multiply(tap, window.window_dilation)
+            return (*place(index), ())
+
+        return Patches(array, corner, within, tuple(dims[d] for d in left))
+
     def _right(self, group: Expr, column: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
         """Return the right factor at an output feature and a k, and its conditions."""
         labels = self.labels
@@ -128,3 +168,9 @@ class _Convolution:
             index[d] = ix.subtract(dimension.size - 1, tap) if dimension.reversal else tap
         there = self._there(self.rhs, labels.kernel_input_feature, feature)
         return self.rhs.at(*(index[d] for d in range(self.rhs.shape.rank))), there
+
+
+def _leaves(window: WindowDimension, positions: int, extent: int) -> bool:
+    """Return whether some position of a window without holes reaches beyond an extent."""
+    last = (positions - 1) * window.stride + (window.size - 1) * window.window_dilation
+    return window.padding_low > 0 or last - window.padding_low >= extent
