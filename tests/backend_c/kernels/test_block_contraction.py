@@ -14,6 +14,7 @@ import interp
 from backend_c.ir.settings import Numerics, Settings
 from backend_c.kernels.parts.contraction_in_blocks import block_contraction, block_parts
 from backend_c.kernels.parts.contraction_in_blocks.block_products import sized
+from backend_c.kernels.parts.contraction_in_blocks.tile_choice import Division
 from backend_c.native.cuda_emulation import Schedule
 from backend_c.pipeline import emulated
 from fuzz.oracles.cuda_emulated import SIZES
@@ -76,7 +77,7 @@ def test_every_type_in_blocks_of_every_size() -> None:
 @pytest.mark.parametrize("size", [32, 64])
 def test_tiles_of_every_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (block_contraction, block_parts):
-        monkeypatch.setattr(module, "tile", lambda factors, row: sized(row, size))
+        monkeypatch.setattr(module, "division", lambda factors, row: Division(sized(row, size), 1))
     for number, types in enumerate([("f32", "f32", "f32"), ("s32", "s32", "s32")]):
         module = product(types, LAYOUTS[number], (1, size + 3, size + 9, 19))
         arguments = from_seed(module, 0)
@@ -118,7 +119,9 @@ def test_long_sums_of_few_results_are_divided() -> None:
             found = program(*arguments, schedule=Schedule(threads, 2, seed=1))
             assert not differences(expected, found), module
     (text,) = programs[0].source.values()
-    assert len(re.findall(r"i\d+ < 2; i\d+ \+= gridDim", text)) >= len(modules) - 1
+    # 128 steps of a part at least, and whole sets; complex products have twice as many.
+    parts = re.findall(r"i\d+ < (\d+); i\d+ \+= gridDim", text)
+    assert {"8", "32", "6"} <= set(parts)
 
 
 # Padding, strides, and infinities that meet it; groups; a prologue that is written out.
@@ -153,6 +156,39 @@ def test_convolutions_are_products_of_patches(numerics: str) -> None:
         for one, other in zip(expected, found, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
     assert np.isinf(expected[0]).any() or np.isnan(expected[0]).any()
+
+
+# The same of patches in each order of memory, of groups, and of sums that are divided.
+PATCHES = (
+    ("f32[1,4,4,32]", "f32[3,3,32,10]", "size=3x3 pad=1_2x0_1", "b01f_01io->b01f", ""),
+    ("f32[2,16,5,6]", "f32[3,2,8,20]", "size=3x2 pad=2_1x0_0 stride=2x1", "bf01_01io->bf01",
+     ", feature_group_count=2"),
+    ("bf16[1,9,5,64]", "bf16[3,2,64,34]", "size=3x2 pad=1_1x0_1 rhs_dilate=1x2",
+     "b01f_01io->b01f", ""),
+    ("s8[4,9,9]", "s8[5,9,18]", "size=5 pad=2_3", "b0f_0io->b0f", ", batch_group_count=2"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("numerics", [Numerics.EXACT, Numerics.FAST])
+def test_patches_have_their_corners_in_shared_memory(numerics: Numerics) -> None:
+    modules = [
+        hlo.parse(f"""
+            HloModule m
+            ENTRY e {{
+              x = {x} parameter(0)
+              w = {w} parameter(1)
+              ROOT y = convolution(x, w), window={{{window}}}, dim_labels={labels}{groups}
+            }}""")
+        for x, w, window, labels, groups in PATCHES
+    ]
+    programs = emulated(modules, Settings(numerics, grain=1, has_blocks=True))
+    for number, (module, program) in enumerate(zip(modules, programs, strict=True)):
+        # Small whole numbers: of these sums in any order are exact.
+        x, w = (np.rint(np.asarray(a, np.float64)) for a in from_seed(module, 0))
+        given = [a.clip(-3, 3).astype(p.dtype) for a, p in zip((x, w), from_seed(module, 0))]
+        expected = interp.evaluate(module, *given)
+        for schedule in (Schedule(33 + number, 2, seed=1), Schedule(256, 3)):
+            assert not differences(expected, program(*given, schedule=schedule)), PATCHES[number]
 
 
 # What tensor cores take, and f32 and f64, which they do not.

@@ -28,9 +28,9 @@ from backend_c.kernels.parts.contraction_in_blocks.block_products import (
     WIDENED,
     integer_product,
     tensor_product,
-    tile,
 )
 from backend_c.kernels.parts.contraction_in_blocks.block_tiles import Own, Place
+from backend_c.kernels.parts.contraction_in_blocks.tile_choice import division
 from backend_c.kernels.parts.contraction_in_blocks.untiled_sums import untiled_sums
 from hlo.types import F32, F64, PRED, ElementType
 
@@ -99,7 +99,7 @@ class BlockContraction:
     def _rounded_by_norms(self) -> None:
         """Write the same in tiles."""
         scope, factors = self.scope, self.factors
-        lines = tile(factors, WIDENED).rows.size
+        lines = division(factors, WIDENED).tile.rows.size
         sizes = ((factors.batch, count, factors.k) for count in (factors.m, factors.n))
         sides = [
             Norms(read, size, lines, scope)

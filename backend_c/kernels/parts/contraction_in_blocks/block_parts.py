@@ -15,13 +15,7 @@ from backend_c.ir.element import zero
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factors import Factors, Patches, Read
-from backend_c.kernels.parts.contraction_in_blocks.block_products import (
-    ENOUGH,
-    BlockProduct,
-    Tile,
-    sized,
-    tile,
-)
+from backend_c.kernels.parts.contraction_in_blocks.block_products import BlockProduct
 from backend_c.kernels.parts.contraction_in_blocks.block_tiles import (
     Begin,
     BlockTiles,
@@ -30,10 +24,8 @@ from backend_c.kernels.parts.contraction_in_blocks.block_tiles import (
     Place,
     nothing,
 )
+from backend_c.kernels.parts.contraction_in_blocks.tile_choice import division
 from hlo.types import PRED
-
-_LEAST = 512  # steps of a part: less is done in the time of a launch
-_MOST = 256  # parts
 
 
 def emit_tiles(
@@ -47,11 +39,10 @@ def emit_tiles(
 
     ``finish`` gets no row and column of a tile for a sum of parts.
     """
-    divided = _parts(factors, product)
-    if divided is None:
-        BlockTiles(factors, tile(factors, product), scope).emit(finish, begin)
+    chosen, number = division(factors, product)
+    if number == 1:
+        BlockTiles(factors, chosen, scope).emit(finish, begin)
         return
-    chosen, number = divided
     length = -(-factors.k // number)
     length = -(-length // chosen.steps) * chosen.steps
     number = -(-factors.k // length)
@@ -79,19 +70,6 @@ def emit_tiles(
             value = scope.load(parts, ix.linearize((place[0], part, *place[1:]), dims))
             scope.assign(total, apply("or" if product.sums is PRED else "add", total, value))
         finish([total], place, None)
-
-
-def _parts(factors: Factors, product: BlockProduct) -> tuple[Tile, int] | None:
-    """Return the tile and the number of parts of divided sums; None if whole ones are enough."""
-    if product.parts > 1 or factors.k < 2 * _LEAST:
-        return None
-    for size in product.sizes:
-        blocks = factors.batch * -(-factors.m // size) * -(-factors.n // size)
-        is_full = 2 * min(factors.m, factors.n) > size
-        if is_full or size == product.sizes[-1]:
-            number = min(-(-ENOUGH // blocks), factors.k // _LEAST, _MOST)
-            return (sized(product, size), number) if number > 1 else None
-    return None
 
 
 def _part(read: Read, number: int, length: int, k: int) -> Read:

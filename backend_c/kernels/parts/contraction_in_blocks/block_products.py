@@ -20,7 +20,6 @@ _VECTOR = 16  # bytes that are read at a time
 _LINE, _WARPS, _BLOCK = 64, (2, 4), 16
 # Fewer blocks leave multiprocessors idle: GPUs of data centres have 108 (A100) to 148 (B200).
 ENOUGH = 128
-_READ = 48  # lines of a tile whose products take as long as reading the factors of one does
 
 Types = tuple[ElementType, ElementType]
 
@@ -148,15 +147,3 @@ def _as_byte(element_type: ElementType) -> ElementType:
     if element_type.is_integer and element_type.bits < 8:
         return S8 if element_type.kind == "signed" else U8
     return element_type
-
-
-def tile(factors: Factors, product: BlockProduct) -> Tile:
-    """Return the tile that takes the least time: what is beyond the result is multiplied, too."""
-    return sized(product, min(product.sizes, key=lambda size: _time(factors, size)))
-
-
-def _time(factors: Factors, size: int) -> int:
-    """Return the time that tiles of a size take, about: of ENOUGH blocks at least, and with smaller
-    tiles the factors of each step are read for fewer products."""
-    blocks = factors.batch * -(-factors.m // size) * -(-factors.n // size)
-    return max(blocks, ENOUGH) * size * (size + _READ)

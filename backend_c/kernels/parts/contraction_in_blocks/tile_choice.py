@@ -1,0 +1,64 @@
+"""Choose the tiles of a contraction for blocks of threads, and the parts of its sums.
+
+With fewer tiles than a GPU has multiprocessors, long sums are those of some parts, which another
+launch adds up. Of all choices the one that takes the least time is taken, by a model: so many
+cycles of a multiprocessor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from backend_c.kernels.parts.contraction.factors import Factors
+from backend_c.kernels.parts.contraction_in_blocks.block_products import (
+    BlockProduct,
+    Tile,
+    sized,
+)
+
+_MULTIPROCESSORS = 132  # of an H100 or H200
+# Of each: products a cycle, of tensor cores about; bytes of memory that are written and read again;
+# cycles in the time of a launch.
+_PRODUCTS, _TENSOR_PRODUCTS, _BYTES, _LAUNCH = 128, 1024, 10, 4000
+_READ = 48  # lines of a tile whose products take as long as reading the factors of one does
+_ALONE, _TOGETHER = 0.6, 0.85  # of the time a block is at work, and two that share a multiprocessor
+_LEAST = 128  # steps of a part
+_MOST = 256  # parts
+
+
+class Division(NamedTuple):
+    """Hold the tile, and the parts that each sum is divided into."""
+
+    tile: Tile
+    parts: int
+
+
+def division(factors: Factors, product: BlockProduct) -> Division:
+    """Return the tile and the parts that take the least time, the largest of equal ones."""
+    best = min(_choices(factors, product), key=lambda choice: _cycles(factors, product, *choice))
+    return Division(sized(product, best[0]), best[1])
+
+
+def _choices(factors: Factors, product: BlockProduct) -> Iterator[tuple[int, int]]:
+    """Yield sizes of tiles and numbers of parts, which give one block or two a multiprocessor."""
+    most = 1 if product.parts > 1 else min(factors.k // _LEAST, _MOST)
+    for size in product.sizes:
+        wanted = (share * _MULTIPROCESSORS // _blocks(factors, size) for share in (0, 1, 2))
+        yield from ((size, max(min(parts, most), 1)) for parts in wanted)
+
+
+def _blocks(factors: Factors, size: int) -> int:
+    return factors.batch * -(-factors.m // size) * -(-factors.n // size)
+
+
+def _cycles(factors: Factors, product: BlockProduct, size: int, parts: int) -> float:
+    """Return the time of a choice, what is beyond the result included."""
+    rate = _TENSOR_PRODUCTS if product.is_tensor else _PRODUCTS
+    load = -(-_blocks(factors, size) * parts // _MULTIPROCESSORS)
+    busy = _ALONE if load == 1 else _TOGETHER
+    cycles = load * size * (size + _READ) * -(-factors.k // parts) / rate / busy
+    if parts > 1:
+        stored = factors.batch * factors.m * factors.n * parts * product.sums.numpy.itemsize
+        cycles += _LAUNCH + 2 * stored / (_MULTIPROCESSORS * _BYTES)
+    return cycles
