@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from backend_c.cuda.counted_loops import Counts
 from backend_c.cuda.geometry import LARGEST_BLOCK, Geometry, geometry
 from backend_c.cuda.threads import launch_shape
 from backend_c.lower.buffers import ALIGNMENT
@@ -88,13 +89,15 @@ class FillBytes:
 class HostLoop:
     """Run ``condition``, read the byte at ``predicate``; while it is not 0, run ``body`` and again.
 
-    ``number`` counts what is read back, in the order of the text.
+    ``number`` counts what is read back, in the order of the text. With ``trips`` the body runs so
+    often, and nothing is read.
     """
 
     number: int
     condition: tuple[HostStep, ...]
     predicate: Place
     body: tuple[HostStep, ...]
+    trips: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,7 @@ class _Steps:
     """Turn the steps of a plan into those of the host."""
 
     def __init__(self, plan: Plan, program: Program, random: Place) -> None:
-        self._plan, self._program = plan, program
+        self._plan, self._program, self._counts = plan, program, Counts(plan)
         self._random = Operand("seed", random, "hlo_seed", 1, is_written=True)
         self._launches, self._readings = itertools.count(), itertools.count()
         self._filled = {b: byte for b, value in plan.constants if (byte := _one_byte(value)) >= 0}
@@ -166,9 +169,9 @@ class _Steps:
 
     def of(self, steps: Sequence[Step]) -> tuple[HostStep, ...]:
         """Return what the host does for steps."""
-        return tuple(made for step in steps for made in self._step(step))
+        return tuple(made for n, step in enumerate(steps) for made in self._step(step, steps[:n]))
 
-    def _step(self, step: Step) -> Iterator[HostStep]:
+    def _step(self, step: Step, before: Sequence[Step]) -> Iterator[HostStep]:
         places = self._program.places
         match step:
             case Launch():
@@ -182,7 +185,9 @@ class _Steps:
                 raise AssertionError("launches have fixed addresses: Settings.least_exchanged")
             case Repeat(condition, predicate, body):
                 number = next(self._readings)
-                yield HostLoop(number, self.of(condition), places[predicate], self.of(body))
+                trips = self._counts.trips(step, before)
+                asked, done = self.of(condition), self.of(body)
+                yield HostLoop(number, asked, places[predicate], done, trips)
             case Branch(selector, cases):
                 number, is_pred = next(self._readings), selector.shape.element_type is PRED
                 inner = tuple(self.of(case) for case in cases)

@@ -272,6 +272,9 @@ def _step(step: HostStep) -> list[str]:
             return [f"REQUIRE(copied({words}, stream));"]
         case FillBytes(target, value, size):
             return [f"REQUIRE(cudaMemsetAsync({_address(target)}, {value}, {size}, stream));"]
+        case HostLoop(number, _, _, body, trips) if trips is not None:
+            head = f"for (int64_t trip_{number} = 0; trip_{number} < {trips}; ++trip_{number}) {{"
+            return [head, *_indented(body), "}"]
         case HostLoop(number, condition, predicate, body):
             read = [f"uint8_t again_{number} = 0;",
                     f"REQUIRE(read_back(&again_{number}, {_address(predicate)}, 1, stream));",

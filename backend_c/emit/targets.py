@@ -179,6 +179,8 @@ def _step(step: HostStep) -> dict[str, object]:
             return {"copy": size, "from": _address(source), "to": _address(target)}
         case FillBytes(target, value, size):
             return {"fill": size, "with": value, "to": _address(target)}
+        case HostLoop(_, _, _, body, trips) if trips is not None:
+            return {"trips": trips, "body": inner(body)}
         case HostLoop(_, condition, predicate, body):
             return {
                 "while": _address(predicate),

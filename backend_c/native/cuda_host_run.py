@@ -32,6 +32,7 @@ from hlo.errors import DeviceError
 _NOT_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: apart from the default stream
 _BY_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may allocate meanwhile
 _FEWEST = 2  # steps of a stretch that is worth a graph
+_MOST_WRITTEN_OUT = 1 << 12  # steps of a loop, all trips together, that are one graph
 _HELD_BACK = 2  # runs with the same addresses before a stretch is captured
 
 Simple = LaunchKernel | CopyBytes | FillBytes
@@ -90,9 +91,12 @@ def _do_all(each: Callable[[Simple], None], steps: Iterable[Simple]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
+    """Hold a loop; ``trips`` are known, or the body has the condition after it."""
+
     predicate: Place
     condition: list[_Part]
-    body: list[_Part]  # and the condition after it
+    body: list[_Part]
+    trips: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,17 @@ class _Switch:
 
 
 _Part = _Stretch | _Loop | _Switch
+
+
+def _written_out(steps: Sequence[HostStep]) -> Iterator[HostStep]:
+    """Yield steps with the trips of loops in their place, where these are known and few."""
+    for step in steps:
+        if isinstance(step, HostLoop) and step.trips is not None:
+            body = list(_written_out(step.body))
+            if step.trips * len(body) <= _MOST_WRITTEN_OUT:
+                yield from body * step.trips
+                continue
+        yield step
 
 
 def _stretches(parts: Iterable[_Part]) -> Iterator[_Stretch]:
@@ -180,10 +195,10 @@ class HostRun:
             self.stream = None
 
     def _divided(self, steps: Sequence[HostStep]) -> list[_Part]:
-        """Divide steps at the decisions of the host."""
+        """Divide steps at the decisions of the host; short loops of known trips are written out."""
         parts: list[_Part] = []
         simple: list[Simple] = []
-        for step in steps:
+        for step in _written_out(steps):
             if isinstance(step, HostLoop | HostSwitch):
                 parts += [self._stretch(simple)] * bool(simple)
                 parts.append(self._decision(step))
@@ -195,8 +210,10 @@ class HostRun:
     def _decision(self, step: HostLoop | HostSwitch) -> _Loop | _Switch:
         if isinstance(step, HostSwitch):
             return _Switch(step, [self._divided(case) for case in step.cases])
+        if step.trips is not None:
+            return _Loop(step.predicate, [], self._divided(step.body), step.trips)
         body = self._divided([*step.body, *step.condition])
-        return _Loop(step.predicate, self._divided(step.condition), body)
+        return _Loop(step.predicate, self._divided(step.condition), body, None)
 
     def _stretch(self, steps: Sequence[Simple]) -> _Stretch:
         moves = any(map(self._moves, steps))
@@ -229,6 +246,9 @@ class HostRun:
                 case _Stretch():
                     part.do(self._simple, self._has_graphs)
                     self._since += part.launches
+                case _Loop(_, _, body, trips) if trips is not None:
+                    for _ in range(trips):
+                        self._do(body)
                 case _Loop():
                     self._do(part.condition)
                     while self._read("uint8_t", part.predicate, 1):
