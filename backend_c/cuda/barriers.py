@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backend_c.cuda.walks import declared, pointers, reads
+from backend_c.cuda.walks import declared, pointed, reads
 from backend_c.ir.loop_ir import (
     Apply,
     Assign,
@@ -137,8 +137,8 @@ class Barriers:
             yield from (_Access(a.name, False, who(offset)) for a, offset in reads(statement))
             if isinstance(statement, Store):
                 yield _Access(statement.array.name, True, who(statement.offset))
-            for pointer in pointers(statement):
-                yield from (_Access(pointer.array.name, write, "any") for write in (False, True))
+            for pointer, is_write in pointed(statement):
+                yield _Access(pointer.array.name, is_write, "any")
 
 
 def is_of_first(statement: If) -> bool:

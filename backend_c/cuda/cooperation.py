@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from backend_c.cuda.barriers import BLOCK, Barriers
+from backend_c.cuda.lines import in_lines
 from backend_c.cuda.walks import changed, declared, pointers, reads, renamed
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import (
@@ -181,7 +182,7 @@ def _shared_loop(loop: Loop) -> Iterator[Statement]:
             raise CannotShareError
         yield Mutable(own[variable.name], _identity(loop.operator, variable.type))
     body = tuple(renamed(one, own) for one in alone(loop.body))
-    yield loop._replace(kind="lanes", body=body, sums=())
+    yield from in_lines(loop._replace(kind="lanes", body=body, sums=()))
     name = _NAMES[loop.operator]
     for variable in loop.sums:
         parts = Apply(f"{BLOCK}{name}", (own[variable.name],), variable.type)

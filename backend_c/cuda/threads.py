@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backend_c.cuda.cooperation import alone, by_one_block, row_by_block, serial
+from backend_c.cuda.lines import in_lines
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Kernel, Let, Loop, Statement, every
 from backend_c.ir.loop_rewriting import with_blocks
@@ -28,7 +29,8 @@ def mapped(kernel: Kernel) -> Kernel:
     threads), "lanes" (over the threads of a block) and "serial".
     """
     if any(map(is_independent, kernel.body)):
-        return replace(kernel, body=tuple(_shared(one, kernel) for one in kernel.body))
+        shared = (made for one in kernel.body for made in _shared(one, kernel))
+        return replace(kernel, body=tuple(shared))
     return replace(kernel, body=by_one_block(kernel) or alone(kernel.body))
 
 
@@ -51,16 +53,17 @@ def is_independent(statement: Statement) -> bool:
     return statement.kind in ("parallel", "parallel lanes", *_OF_BLOCKS)
 
 
-def _shared(statement: Statement, kernel: Kernel) -> Statement:
-    """Return a statement of a kernel that all blocks run."""
+def _shared(statement: Statement, kernel: Kernel) -> tuple[Statement, ...]:
+    """Return what takes the place of a statement of a kernel that all blocks run."""
     if not isinstance(statement, Loop) or not is_independent(statement):
-        return statement
+        return (statement,)
     if statement.kind in _OF_BLOCKS:
-        return statement._replace(body=tuple(map(_in_block, statement.body)))
+        return (statement._replace(body=tuple(map(_in_block, statement.body))),)
     if statement.kind == "parallel" and _is_wide_map(statement):
-        return statement._replace(kind="serial", body=tuple(map(_in_all_threads, statement.body)))
+        body = tuple(made for one in statement.body for made in _in_all_threads(one))
+        return (statement._replace(kind="serial", body=body),)
     by_block = row_by_block(statement, kernel) if statement.kind == "parallel" else None
-    return by_block or statement._replace(kind="parallel lanes", body=alone(statement.body))
+    return (by_block,) if by_block is not None else _of_all_threads(statement)
 
 
 def _in_block(statement: Statement) -> Statement:
@@ -82,8 +85,11 @@ def _is_wide_map(loop: Loop) -> bool:
     return ix.bounds(loop.extent)[1] < _FEW_ROWS and ix.bounds(last.extent)[1] >= _WIDE
 
 
-def _in_all_threads(statement: Statement) -> Statement:
+def _in_all_threads(statement: Statement) -> tuple[Statement, ...]:
     """Return a statement of which all threads share the loops."""
-    if not isinstance(statement, Loop):
-        return statement
-    return statement._replace(kind="parallel lanes", body=alone(statement.body))
+    return _of_all_threads(statement) if isinstance(statement, Loop) else (statement,)
+
+
+def _of_all_threads(loop: Loop) -> tuple[Loop, ...]:
+    """Return a loop that all threads share."""
+    return in_lines(loop._replace(kind="parallel lanes", body=alone(loop.body)))

@@ -26,6 +26,8 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
 
+LINE = "hlo_line_"  # begins the names of the functions of runtime/hlo_lines.h
+
 
 def reads(statement: Statement) -> Iterator[tuple[Array, Expr]]:
     """Yield the loads of a statement itself: the array and the offset."""
@@ -39,6 +41,16 @@ def pointers(statement: Statement) -> Iterator[Pointer]:
     """Yield the addresses that a statement itself gives to a runtime function."""
     if isinstance(statement, Call):
         yield from (a for a in statement.arguments if isinstance(a, Pointer))
+
+
+def pointed(statement: Statement) -> Iterator[tuple[Pointer, bool]]:
+    """Yield the same with whether the function may write there; if so, it may read, too."""
+    for number, pointer in enumerate(pointers(statement)):
+        is_line = isinstance(statement, Call) and statement.function.startswith(LINE)
+        if is_line:  # to the first address, from the second
+            yield pointer, number == 0
+        else:
+            yield from ((pointer, write) for write in (False, True))
 
 
 def declared(statement: Statement) -> str | None:

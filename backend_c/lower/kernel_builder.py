@@ -27,8 +27,11 @@ from backend_c.ir.loop_ir import (
     Computed,
     Expr,
     Kernel,
+    Let,
+    Loop,
     Origins,
     Statement,
+    Store,
     every,
     expressions,
 )
@@ -54,6 +57,8 @@ from hlo.module import Computation, Instruction, Module
 from hlo.passes.rows import Kind, Rows, reductions
 from hlo.types import ArrayShape, leaves
 from hlo.walk import call, function_name, keywords, live, op_of, walk
+
+_SHARED_ROW = 1024  # elements of a row that keep the threads of a block busy
 
 
 class KernelBuilder:
@@ -95,8 +100,10 @@ class KernelBuilder:
         kernel = self._build_with(operands, inputs, outputs, is_flat=True)
         # One flat loop is best, unless an index in it then takes a division: that cannot be
         # vectorised. So the kernel is written flat, looked at, and written again with split loops
-        # if it divides.
-        if _has_division(kernel.body):
+        # if it divides. Threads of a GPU divide rather than share short rows.
+        is_short = all(buffer.shape.dims[-1:] < (_SHARED_ROW,) for buffer in outputs)
+        is_by_threads = self._settings.has_blocks and is_short and all(map(_is_map, kernel.body))
+        if _has_division(kernel.body) and not is_by_threads:
             kernel = self._build_with(operands, inputs, outputs, is_flat=False)
         return kernel, inputs
 
@@ -345,6 +352,13 @@ def _flattened(value: Value) -> list[Element]:
     if isinstance(value, Element):
         return [value]
     return [element for part in value for element in _flattened(part)]
+
+
+def _is_map(statement: Statement) -> bool:
+    """Return whether a statement is what a map consists of: values, and one loop over elements."""
+    if not isinstance(statement, Loop):
+        return isinstance(statement, Let)
+    return all(isinstance(one, Let | Store) for one in statement.body)
 
 
 def _has_division(body: Sequence[Statement]) -> bool:

@@ -45,6 +45,7 @@ _TILE = ("hlo_tile.h", "hlo_tile")
 
 # Products of matrices by the threads of a block.
 _BLOCKS = (
+    ("hlo_lines.h", "hlo_line_"),
     ("hlo_block_copy.h", "hlo_block_cop"),
     ("hlo_block_tile.h", "hlo_block_tile_"),
     ("hlo_block_mma.h", "hlo_block_mma_"),
@@ -91,8 +92,8 @@ CUDA = Dialect(
         **dict.fromkeys(("parallel", "blocks", "warps"), ("blockIdx.x", "gridDim.x")),
         "lanes": ("threadIdx.x", "blockDim.x"),
         "parallel lanes": (
-            "(int64_t)blockIdx.x * blockDim.x + threadIdx.x",
-            "(int64_t)gridDim.x * blockDim.x",
+            "({type})blockIdx.x * blockDim.x + threadIdx.x",
+            "({type})gridDim.x * blockDim.x",
         ),
     },
     has_entry=False,

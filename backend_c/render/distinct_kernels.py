@@ -17,6 +17,9 @@ from backend_c.render.narrow_indices import with_narrow_indices
 from backend_c.render.overlapping_blocks import with_overlapping_blocks
 from backend_c.render.statements import Body, kernel_text
 
+# A loop that threads share goes on by as many iterations as there are threads: beyond its end, too.
+_MOST_OF_A_GRID = 2**30
+
 
 class DistinctKernels:
     """Number the distinct kernels by text, so that equal ones share a function; ``body`` renders
@@ -48,6 +51,8 @@ class DistinctKernels:
             kernel = with_eager_loads(with_overlapping_blocks(kernel))
         elif self.dialect is EMBEDDED:
             kernel = with_narrow_indices(kernel)
+        else:
+            kernel = with_narrow_indices(kernel, _MOST_OF_A_GRID)
         return kernel_text(kernel, "@", self.dialect, self._body)
 
     def texts(self) -> dict[str, str]:

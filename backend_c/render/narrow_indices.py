@@ -1,7 +1,7 @@
 """Compute the indices of a kernel in 32 bits where none of them needs more.
 
-A small processor takes two instructions or more for each operation on 64 bits. That no index
-overflows is proved by interval arithmetic on every part of every index expression.
+A small processor takes two instructions or more for each operation on 64 bits, and so does a GPU.
+That no index overflows is proved by interval arithmetic on every part of every index expression.
 """
 
 from __future__ import annotations
@@ -34,21 +34,23 @@ from backend_c.ir.loop_ir import (
 from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
 
 _LIMIT = 2**31
+_OF_LAUNCH = ("thread", "threads")  # numbers of a launch, which are small
 
 
-def with_narrow_indices(kernel: Kernel) -> Kernel:
-    """Return the kernel with indices of 32 bits, or the kernel itself if some may need more."""
-    if not all(map(_is_narrow, every(kernel.body))):
+def with_narrow_indices(kernel: Kernel, limit: int = _LIMIT) -> Kernel:
+    """Return the kernel with indices of 32 bits, or the kernel itself if some may be as large as
+    the limit."""
+    if not all(_is_narrow(statement, limit) for statement in every(kernel.body)):
         return kernel
     return replace(kernel, body=_narrowed(kernel.body))
 
 
 def as_narrow_index(index: Expr) -> Expr | None:
     """Return an index as computed in 32 bits, None if a part of it may need more."""
-    return _narrow(index) if all(map(_fits, subexpressions(index))) else None
+    return _narrow(index) if all(_fits(p, _LIMIT) for p in subexpressions(index)) else None
 
 
-def _is_narrow(statement: Statement) -> bool:
+def _is_narrow(statement: Statement, limit: int) -> bool:
     """Return whether 32 bits hold every index that a statement itself computes.
 
     Arrays of indices and indices that change stay as they are: runtime functions are given their
@@ -65,17 +67,19 @@ def _is_narrow(statement: Statement) -> bool:
                 return False
         case _:
             pass
-    return all(map(_fits, parts([statement])))
+    return all(_fits(part, limit) for part in parts([statement]))
 
 
-def _fits(part: Expr) -> bool:
+def _fits(part: Expr, limit: int) -> bool:
     """Return whether 32 bits hold the value of an expression, its operands aside."""
     if part.type is not INDEX:
         return True
     if isinstance(part, (Load, Address)) or (isinstance(part, Variable) and part.mutable):
         return False
+    if isinstance(part, Apply) and part.operation in _OF_LAUNCH:
+        return True
     low, high = ix.bounds(part)
-    return low >= -_LIMIT and high < _LIMIT
+    return low >= -limit and high < limit
 
 
 def _narrowed(body: Sequence[Statement]) -> tuple[Statement, ...]:

@@ -14,7 +14,7 @@ from backend_c.ir.loop_ir import BOOLEAN, INDICES, NARROW_INDEX
 from backend_c.ir.settings import Numerics
 from backend_c.render import bit_patterns, conversions
 from backend_c.render.binding import ATOM, OTHER, PRODUCT, SUM, UNARY
-from backend_c.render.c_types import integer_type, is_narrow
+from backend_c.render.c_types import integer_type, is_narrow, register_type
 from hlo import elementary
 from hlo.elementary.fast import BOUNDED_F64, FAST_FUNCTIONS, FAST_FUNCTIONS_F64
 from hlo.errors import Unsupported
@@ -313,7 +313,7 @@ _SPECIAL: dict[str, _Render] = {
     "clamp": _clamp_index,
     "within": _within,
     "thread": lambda texts, types, result: ("threadIdx.x", ATOM),
-    "threads": lambda texts, types, result: ("(int64_t)blockDim.x", UNARY),
+    "threads": lambda texts, types, result: (f"({register_type(result)})blockDim.x", UNARY),
     "workers": _function("hlo_workers"),
     "convert": conversions.converted,
     "bitcast": lambda texts, types, result: (bit_patterns.cast(texts, types, result), ATOM),

@@ -213,9 +213,11 @@ class Body:
     def _loop(self, loop: Loop) -> list[str]:
         """Render a loop with its pragma."""
         name, extent = loop.variable.name, self.text(loop.extent)
-        start, step = self._dialect.strided.get(loop.kind, ("0", ""))
-        advance = f"{name} += {step}" if step else f"++{name}"
         kind = register_type(loop.variable.type)
+        start, step = (
+            text.format(type=kind) for text in self._dialect.strided.get(loop.kind, ("0", ""))
+        )
+        advance = f"{name} += {step}" if step else f"++{name}"
         head = f"for ({kind} {name} = {start}; {name} < {extent}; {advance}) {{"
         pragma = self._dialect.pragmas.get(loop.kind)
         if loop.kind == "lanes" and not loop.sums and _is_short(loop.extent):

@@ -54,7 +54,7 @@ int module_run(
         const void *const pointers[] = {
             argument0, argument1, argument2, result0,
         };
-        REQUIRE(launch(MODULE_kernel_0, "kernel_0 (%doubled)", 30, 256, 0, pointers, 4, stream));
+        REQUIRE(launch(MODULE_kernel_0, "kernel_0 (%doubled)", 83, 256, 0, pointers, 4, stream));
     }
     return 0;
 }

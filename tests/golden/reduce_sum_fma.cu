@@ -1,5 +1,6 @@
 #include "hlo_kernels.h"
 #include "hlo_block.h"
+#include "hlo_lines.h"
 #include "hlo_accumulator.h"
 
 typedef bool hlo_pred;
@@ -7,16 +8,38 @@ typedef bool hlo_pred;
 
 extern "C" __global__ void kernel_0(const float *HLO_RESTRICT a0, const float *HLO_RESTRICT a1, const float *HLO_RESTRICT a2, float *HLO_RESTRICT r0) {
     const double v2 = (double)0.0f;
-    for (int64_t i1 = blockIdx.x; i1 < 128; i1 += gridDim.x) {
+    for (int32_t i1 = blockIdx.x; i1 < 128; i1 += gridDim.x) {
         double m3 = v2;
         double m4 = hlo_abs_f64(v2);
         double m3_i5 = (-0.0);
         double m4_i5 = (-0.0);
-        for (int64_t i5 = threadIdx.x; i5 < 1000; i5 += blockDim.x) {
-            const float v7 = a2[i1 * 1000 + i5] + a0[i1 * 1000 + i5] * a1[i1 * 1000 + i5];
-            const double v8 = (double)v7;
-            m3_i5 = m3_i5 + v8;
-            m4_i5 = m4_i5 + hlo_abs_f64(v8);
+        for (int32_t i5l = threadIdx.x; i5l < 250; i5l += blockDim.x) {
+            float x0_i5[4];
+            hlo_line_load_16_4(x0_i5, a1 + i1 * 1000 + i5l * 4);
+            float x1_i5[4];
+            hlo_line_load_16_4(x1_i5, a0 + i1 * 1000 + i5l * 4);
+            float x2_i5[4];
+            hlo_line_load_16_4(x2_i5, a2 + i1 * 1000 + i5l * 4);
+            const float v6_0 = x1_i5[0] * x0_i5[0];
+            const float v7_0 = x2_i5[0] + v6_0;
+            const double v8_0 = (double)v7_0;
+            m3_i5 = m3_i5 + v8_0;
+            m4_i5 = m4_i5 + hlo_abs_f64(v8_0);
+            const float v6_1 = x1_i5[1] * x0_i5[1];
+            const float v7_1 = x2_i5[1] + v6_1;
+            const double v8_1 = (double)v7_1;
+            m3_i5 = m3_i5 + v8_1;
+            m4_i5 = m4_i5 + hlo_abs_f64(v8_1);
+            const float v6_2 = x1_i5[2] * x0_i5[2];
+            const float v7_2 = x2_i5[2] + v6_2;
+            const double v8_2 = (double)v7_2;
+            m3_i5 = m3_i5 + v8_2;
+            m4_i5 = m4_i5 + hlo_abs_f64(v8_2);
+            const float v6_3 = x1_i5[3] * x0_i5[3];
+            const float v7_3 = x2_i5[3] + v6_3;
+            const double v8_3 = (double)v7_3;
+            m3_i5 = m3_i5 + v8_3;
+            m4_i5 = m4_i5 + hlo_abs_f64(v8_3);
         }
         m3 = m3 + hlo_block_add_f64(m3_i5);
         m4 = m4 + hlo_block_add_f64(m4_i5);
@@ -25,7 +48,7 @@ extern "C" __global__ void kernel_0(const float *HLO_RESTRICT a0, const float *H
             hlo_accumulator m10;
             hlo_accumulator_clear(&m10);
             hlo_accumulator_add(&m10, v2);
-            for (int64_t i11 = 0; i11 < 1000; ++i11) {
+            for (int32_t i11 = 0; i11 < 1000; ++i11) {
                 const float v13 = a2[i1 * 1000 + i11] + a0[i1 * 1000 + i11] * a1[i1 * 1000 + i11];
                 hlo_accumulator_add(&m10, (double)v13);
             }

@@ -4,12 +4,11 @@ typedef bool hlo_pred;
 
 
 extern "C" __global__ void kernel_0(const float *HLO_RESTRICT a0, float *HLO_RESTRICT r0) {
-    for (int64_t i1 = blockIdx.x; i1 < 128; i1 += gridDim.x) {
-        const int64_t n3 = i1 / 16;
-        const int64_t n4 = i1 % 16;
-        for (int64_t i2 = threadIdx.x; i2 < 96; i2 += blockDim.x) {
-            r0[i1 * 96 + i2] = a0[n3 * 1536 + i2 / 8 * 128 + n4 * 8 + i2 % 8];
-        }
+    for (int32_t i1 = (int32_t)blockIdx.x * blockDim.x + threadIdx.x; i1 < 12288; i1 += (int32_t)gridDim.x * blockDim.x) {
+        const int32_t n2 = i1 / 96;
+        const int32_t n3 = i1 % 96;
+        const float v8 = a0[n2 / 16 * 1536 + n3 / 8 * 128 + n2 % 16 * 8 + n3 % 8];
+        r0[i1] = v8;
     }
 }
 

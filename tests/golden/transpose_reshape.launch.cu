@@ -52,7 +52,7 @@ int module_run(
         const void *const pointers[] = {
             argument0, result0,
         };
-        REQUIRE(launch(MODULE_kernel_0, "kernel_0 (%flat)", 128, 96, 0, pointers, 2, stream));
+        REQUIRE(launch(MODULE_kernel_0, "kernel_0 (%flat)", 48, 256, 0, pointers, 2, stream));
     }
     return 0;
 }

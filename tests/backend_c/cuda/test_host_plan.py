@@ -101,7 +101,8 @@ def test_rows_have_a_block_each_and_elements_a_thread() -> None:
     for elements in (1, 255, 257, 1000, 10**9):
         (step,) = launches(planned(hlo.parse(text % (elements, elements))))
         blocks, threads, _ = step.geometry
-        assert blocks == min(MOST_BLOCKS, math.ceil(elements / threads))
+        iterations = elements if elements < 128 else elements // 4  # lines of four
+        assert blocks == min(MOST_BLOCKS, math.ceil(iterations / threads))
 
 
 def test_control_flow_is_read_back_and_zeros_are_filled() -> None:

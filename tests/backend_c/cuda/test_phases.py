@@ -69,7 +69,7 @@ def test_rows_that_all_threads_share() -> None:
     arguments = from_seed(module, 0)
     emulated = backend_c.emulate(module)
     (text,) = emulated.source.values()
-    assert "i1 < 3; ++i1" in text and "blockDim.x + threadIdx.x; i2 < 20000" in text
+    assert "i1 < 3; ++i1" in text and "blockDim.x + threadIdx.x; i2l < 5000" in text
     assert not differences(interp.evaluate(module, *arguments), emulated(*arguments))
 
 

@@ -31,6 +31,7 @@ _BLOCK = 1 << 14  # elements of a block: enough to be worth a partial result, fe
 _FEW = 32  # results that threads cannot share well
 _STREAMS = 4  # elements that are combined side by side: one addition waits four cycles for another
 _LONG = 1 << 8  # elements in lanes for which that pays
+_SHARED = 1 << 13  # elements that threads of a block add up before they combine what they have
 _SHORT = 64  # neighbours of one result, which are too few for a loop
 _FEWEST = 16  # times as many elements as those that a first step leaves to the next one
 
@@ -181,9 +182,16 @@ class ReorderedReduction:
 
     def _merged(self) -> int:
         """Return how many of the last reduced dimensions are one loop."""
-        if self.operand.sizes or not self.scope.is_flat:
+        if self.operand.sizes:
             return 1
-        return _trailing(self.reduced, self.operand.shape.rank) or 1
+        tail = _trailing(self.reduced, self.operand.shape.rank) or 1
+        # Threads of a block share one loop: they divide rather than share a short one.
+        if self.scope.settings.has_blocks:
+            extents = self.extents(self.reduced)
+            while tail < len(extents) and math.prod(extents[len(extents) - tail :]) < _SHARED:
+                tail += 1
+            return tail
+        return tail if self.scope.is_flat else 1
 
     def columns(self) -> tuple[int, int]:
         """Return how many neighbours in memory belong to different results, 1 for rows, and of how
