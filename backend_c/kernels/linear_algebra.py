@@ -46,7 +46,7 @@ def fft(
         with nest.flat(block, result.dims) as index:
             write(index, (zero,))
         return
-    is_fast = block.settings.is_fast and has_fast_transform(result.dims, fft_length)
+    is_fast = block.settings.is_fast and has_fast_transform(result, fft_length, block)
     kind = FastTransform if is_fast else _Transform
     kind(operand, fft_type, fft_length, write, block).emit()
 

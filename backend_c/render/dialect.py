@@ -43,7 +43,7 @@ _WHERE_USED = (
 
 _TILE = ("hlo_tile.h", "hlo_tile")
 
-# Products of matrices by the threads of a block.
+# What the threads of a block do together.
 _BLOCKS = (
     ("hlo_lines.h", "hlo_line_"),
     ("hlo_block_copy.h", "hlo_block_cop"),
@@ -51,6 +51,7 @@ _BLOCKS = (
     ("hlo_block_mma.h", "hlo_block_mma_"),
     ("hlo_block_sort.h", "hlo_block_sort_"),
     ("hlo_block_sums.h", "hlo_block_sums_"),
+    ("hlo_block_fft.h", "hlo_block_fft_"),
 )
 
 OPENMP = Dialect(

@@ -10,8 +10,12 @@ from conftest import has_c_compiler
 
 import backend_c
 import hlo
+from backend_c.ir.settings import Numerics, Settings
 from backend_c.kernels.parts.fourier import fourier_plan
-from hlo.types import ArrayShape
+from backend_c.kernels.parts.fourier.block_fourier import block_factors
+from backend_c.native.cuda_emulation import Schedule
+from backend_c.pipeline import emulated
+from hlo.types import F32, ArrayShape
 from interp.envelope.judgement import judged_by
 from interp.envelope.verdict import OUTSIDE
 
@@ -82,7 +86,34 @@ def test_within_the_error_of_the_norm(element_type: str, kind: str) -> None:
     arrays = _arrays(module, np.random.default_rng(1))
     compiled = [backend_c.compile(module, "fast", threads=n) for n in (1, 2)]
     one, two = ([*executable(*arrays)] for executable in compiled)
-    for first, second, array, (dims, axes) in zip(one, two, arrays, cases, strict=True):
+    _check(element_type, kind, cases, arrays, (one, two))
+
+
+# Numbers without room in a block's shared memory: in two, real, as half a spectrum, by a
+# convolution, along another dimension; and those that factors cannot mend, in global memory.
+_LONG: dict[tuple[str, str], tuple[tuple[tuple[int, ...], int], ...]] = {
+    ("c128", "FFT"): (((1600, 3), 2),),
+    ("c64", "FFT"): (((3, 2018), 1), ((2, 4099), 1)),
+    ("c64", "RFFT"): (((2, 6002), 1), ((6, 5, 7), 3)),
+    ("c64", "IRFFT"): (((2, 6100), 1), ((1, 7001), 1)),
+}
+
+
+def test_blocks_of_threads_of_every_size() -> None:
+    cases = [(kind, made) for table in (_CASES, _LONG) for kind, made in table.items()]
+    modules = [_module(*kind, made) for kind, made in cases]
+    programs = emulated(modules, Settings(Numerics.FAST, grain=1, has_blocks=True))
+    for (kind, made), module, program in zip(cases, modules, programs, strict=True):
+        arrays = _arrays(module, np.random.default_rng(1))
+        schedules = Schedule(256, 3), Schedule(33, 2, seed=3)
+        _check(*kind, made, arrays, tuple(program(*arrays, schedule=one) for one in schedules))
+
+
+def _check(
+    element_type: str, kind: str, cases: tuple[Any, ...], arrays: list[np.ndarray], results: Any
+) -> None:
+    """Compare two results, each of all cases, with each other and with the transforms of NumPy."""
+    for first, second, array, (dims, axes) in zip(*results, arrays, cases, strict=True):
         assert first.tobytes() == second.tobytes()
         points = int(np.prod(dims[-axes:]))
         along = tuple(range(-axes, 0))
@@ -110,3 +141,6 @@ def test_plans(n: int) -> None:
     assert max(fourier_plan.prime_factors(fourier_plan.convolution_length(n)), default=1) <= 5
     factors = fourier_plan.halves(n, 1, 16)
     assert factors is None or (factors[0] * factors[1] == n and min(factors) >= 16)
+    in_blocks = block_factors(n, F32, is_last=False)
+    assert in_blocks is None or np.prod(in_blocks) == n
+    assert (in_blocks is None) == (n not in (4097, 1 << 20))

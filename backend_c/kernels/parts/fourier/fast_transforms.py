@@ -10,7 +10,9 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer, array_reader
 from backend_c.ir.loop_ir import INDEX, Apply, Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.fourier.fast_fourier import Pass, Target, Value
+from backend_c.kernels.parts.fourier.block_fourier import BlockPass, block_factors, has_blocks
+from backend_c.kernels.parts.fourier.fast_fourier import LanePass
+from backend_c.kernels.parts.fourier.fourier_pass import Index, Pass, Target, Value
 from backend_c.kernels.parts.fourier.fourier_plan import (
     axes_in_order,
     halves,
@@ -20,20 +22,22 @@ from backend_c.kernels.parts.fourier.fourier_plan import (
 from backend_c.kernels.parts.reduction.exact_sum import PARTS
 from hlo.types import C64, C128, F64, PRED, ArrayShape
 
-_Index = tuple[Expr, ...]
 
-
-def has_fast_transform(dims: tuple[int, ...], fft_length: tuple[int, ...]) -> bool:
+def has_fast_transform(result: ArrayShape, fft_length: tuple[int, ...], scope: Scope) -> bool:
     """Return whether all transforms have plans: all but those of very large primes."""
-    first = len(dims) - len(fft_length)
+    first = result.rank - len(fft_length)
     return all(
-        all(map(has_plan, _split(dims, first + d, length) or (length,)))
+        all(map(has_plan, _split(result, first + d, length, scope) or (length,)))
         for d, length in enumerate(fft_length)
     )
 
 
-def _split(dims: tuple[int, ...], axis: int, length: int) -> tuple[int, int] | None:
+def _split(shape: ArrayShape, axis: int, length: int, scope: Scope) -> tuple[int, int] | None:
     """Return the factors that a transform along an axis is split into, if it is."""
+    dims = shape.dims
+    if has_blocks(scope):
+        part = PARTS.get(shape.element_type, shape.element_type)
+        return block_factors(length, part, is_last=axis == len(dims) - 1)
     others = (*dims[:axis], *dims[axis + 1 :])
     # The lanes of either type: where they differ, a split costs little.
     along = math.prod(others) if axis == len(dims) - 1 else dims[-1]
@@ -78,7 +82,7 @@ class FastTransform:
     def _between(self, dims: tuple[int, ...]) -> Target:
         """Return workspace for complex numbers of some dims."""
 
-        def value(real: Expr, imag: Expr, index: _Index) -> Expr:
+        def value(real: Expr, imag: Expr, index: Index) -> Expr:
             return apply("complex", real, imag, type=self._complex)
 
         return Target(self._scope.scratch(self._complex, math.prod(dims)), dims, value)
@@ -87,7 +91,7 @@ class FastTransform:
         """Return the reader of workspace."""
         return array_reader(target.array, ArrayShape(self._complex, target.dims))
 
-    def _final(self, real: Expr, imag: Expr, index: _Index) -> Expr:
+    def _final(self, real: Expr, imag: Expr, index: Index) -> Expr:
         """Return an element of the result: divided, and real if the result is."""
         parts = [real, imag]
         if self._is_inverse:
@@ -99,13 +103,17 @@ class FastTransform:
     def _pass(self, source: Element, axis: int, target: Target, *, is_half: bool = False) -> None:
         """Write the transforms along an axis, whole or in two."""
         length = self._length[axis - len(target.dims)]
-        factors = _split(target.dims, axis, length)
         signal = self._signal(source, axis, target)
+        factors = _split(ArrayShape(self._part, target.dims), axis, length, self._scope)
+        if signal is not None and has_blocks(self._scope) and factors is not None:
+            factors = factors if block_factors(length // 2, self._part, is_last=True) else None
         if factors is None and signal is not None:
             source, target = signal
-            part = self._part
-            Pass(self._scope, part, source, axis, length // 2, target, self._is_inverse,
-                 has_signal=True).emit()  # fmt: skip
+            part, is_inverse = self._part, self._is_inverse
+            self._write_pass(
+                Pass(self._scope, part, source, axis, length // 2, target, is_inverse,
+                     has_signal=True)
+            )  # fmt: skip
             return
         if factors is None:
             self._emit(source, axis, length, target, is_half=is_half)
@@ -141,7 +149,7 @@ class FastTransform:
             dims = (*source.shape.dims[:-1], length // 2)
             return array_reader(view, ArrayShape(self._complex, dims)), target
 
-        def value(real: Expr, imag: Expr, index: _Index) -> Expr:
+        def value(real: Expr, imag: Expr, index: Index) -> Expr:
             scale = Constant(self._part, 1.0 / math.prod(self._length))
             parts = (apply("multiply", part, scale) for part in (real, imag))
             return apply("complex", *parts, type=self._complex)
@@ -153,17 +161,24 @@ class FastTransform:
     ) -> None:
         """Write one pass."""
         scope, part = self._scope, self._part
-        Pass(scope, part, source, axis, length, target, self._is_inverse, is_half).emit()
+        self._write_pass(Pass(scope, part, source, axis, length, target, self._is_inverse, is_half))
+
+    def _write_pass(self, one: Pass) -> None:
+        """Write a pass in lanes or by blocks."""
+        (BlockPass if has_blocks(self._scope) else LanePass)(one).emit()
 
     def _mirrored(self, source: Element, dims: tuple[int, ...]) -> Element:
-        """Write the whole of a spectrum of which there is half; return its reader."""
-        full, scope, length = self._between(dims), self._scope, dims[-1]
-        with nest.outer(scope, dims[:-1], 4 * length) as row, scope.loop(length) as k:
+        """Return the reader of the whole of a spectrum of which there is half, written first where
+        lanes read it by rows."""
+        scope, length = self._scope, dims[-1]
+
+        def at(*index: Expr) -> Expr:
+            *row, k = index
             place = ix.clamp(0, k, length // 2)
             is_mirrored = apply("compare-LT", ix.constant(length // 2), k, type=PRED)
             other = ix.clamp(0, ix.subtract(length, k), length // 2)
-            at = scope.bind(apply("select", is_mirrored, other, place, type=INDEX))
-            value = scope.bind(source.at(*row, at))
+            own = scope.bind(apply("select", is_mirrored, other, place, type=INDEX))
+            value = scope.bind(source.at(*row, own))
             real, imag = (apply(name, value, type=self._part) for name in ("real", "imag"))
             turned = apply("select", is_mirrored, apply("negate", imag), imag, type=imag.type)
             zero = Constant(self._part, 0.0)
@@ -171,8 +186,13 @@ class FastTransform:
             for end in ends:
                 is_end = apply("compare-EQ", k, ix.constant(end), type=PRED)
                 turned = apply("select", is_end, zero, turned, type=imag.type)
-            offset = ix.linearize((*row, k), dims)
-            scope.store(full.array, offset, full.value(real, turned, ()))
+            return apply("complex", real, turned, type=self._complex)
+
+        if has_blocks(scope):
+            return Element(ArrayShape(self._complex, dims), at)
+        full = self._between(dims)
+        with nest.outer(scope, dims[:-1], 4 * length) as row, scope.loop(length) as k:
+            scope.store(full.array, ix.linearize((*row, k), dims), at(*row, k))
         return self._reader(full)
 
     def _in_two(self, source: Element, axis: int, factors: tuple[int, int], target: Target) -> None:
@@ -194,7 +214,7 @@ class FastTransform:
         turned = replace(turned, value=self._turning(axis, roots))
         self._emit(split, axis, first, turned)
 
-        def value(real: Expr, imag: Expr, index: _Index) -> Expr:
+        def value(real: Expr, imag: Expr, index: Index) -> Expr:
             k1, k2 = index[axis : axis + 2]
             place = ix.add(k1, ix.multiply(k2, first))
             return target.value(real, imag, (*index[:axis], place, *index[axis + 2 :]))
@@ -206,7 +226,7 @@ class FastTransform:
         """Return the product with the root of unity of (k1, j2), its conjugate for the inverse."""
         scope = self._scope
 
-        def value(real: Expr, imag: Expr, index: _Index) -> Expr:
+        def value(real: Expr, imag: Expr, index: Index) -> Expr:
             power = scope.bind(Apply("multiply", (index[axis], index[axis + 1]), INDEX))
             c = scope.bind(scope.load(roots, ix.multiply(power, 2)))
             d = scope.bind(scope.load(roots, ix.add(ix.multiply(power, 2), 1)))

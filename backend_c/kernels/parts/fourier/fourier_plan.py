@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,8 +72,13 @@ def halves(n: int, columns: int, lanes: int) -> tuple[int, int] | None:
     """
     if n <= _LONG and (columns >= lanes or n < lanes * lanes):
         return None
-    first = next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
-    return (n // first, first) if first >= lanes else None
+    larger, first = next(similar_factors(n))
+    return (larger, first) if first >= lanes else None
+
+
+def similar_factors(n: int) -> Iterator[tuple[int, int]]:
+    """Yield all pairs of factors of n, the larger one first, the most similar ones first."""
+    yield from ((n // d, d) for d in range(math.isqrt(n), 0, -1) if n % d == 0)
 
 
 def has_plan(n: int) -> bool:
