@@ -37,6 +37,7 @@ _PROGRAMS = {
     "dots of small matrices": "f32[300,8,8] f32[300,8,8] | f32[300,8,8] dot(a, b),"
     " lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}",
     "cholesky": "f32[80,80] | f32[80,80] cholesky(a), lower=true",
+    "cholesky by panels": "f32[130,130] | f32[130,130] cholesky(a), lower=false",
     "triangular-solve": "f32[90,90] f32[90,70] | f32[90,70] triangular-solve(a, b),"
     " left_side=true, lower=true, transpose_a=NO_TRANSPOSE",
     "triangular-solve of few vectors": "f64[90,90] f64[90,2] | f64[90,2] triangular-solve(a, b),"

@@ -57,7 +57,7 @@ _THREADS = 256  # of the block
 _MOST = 3000
 _SUM = 200  # operations in the time in which a block combines what its threads have added up
 _CALL = 500  # the same of a function of the runtime, about
-_BY_BLOCKS = ("blocks", "warps", "threads")  # loops that a kernel wrote for blocks
+_BY_BLOCKS = ("launches", "blocks", "warps", "threads")  # loops that a kernel wrote for blocks
 
 
 def with_block_loops(plan: Plan) -> Plan:

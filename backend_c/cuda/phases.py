@@ -3,13 +3,18 @@
 Threads of different blocks can only wait for each other between launches, so a kernel that packs,
 then multiplies, becomes two; what it does before, between or after, once, is done by launches of
 their own. Values that no phase changes are computed again in each phase that needs them; those that
-one phase computes for others lie in memory in between.
+one phase computes for others lie in memory in between. The phases of a loop of kind "launches" are
+launched once for each trip, whose number they read from memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
 
 from backend_c.cuda.block_loops import with_block_loops
 from backend_c.cuda.threads import is_independent, mapped
@@ -21,6 +26,7 @@ from backend_c.ir.loop_ir import (
     Kernel,
     Let,
     Load,
+    Loop,
     Mutable,
     Statement,
     Store,
@@ -28,38 +34,86 @@ from backend_c.ir.loop_ir import (
     is_mutable,
     subexpressions,
 )
-from backend_c.lower.plan import Launch, Plan, Step, map_steps
+from backend_c.lower.plan import Buffer, Launch, Plan, Step, map_steps
 from hlo.types import S64, ArrayShape
+
+_TRIP = Array("trip", S64, 1)  # the number of a trip, an input of the kernels of its phases
 
 
 def split(plan: Plan) -> Plan:
     """Return the plan with every kernel split where all blocks must have finished."""
     plan = with_block_loops(plan)
-    result = replace(plan, kernels=[], buffers=[*plan.buffers])
-    parts: list[tuple[range, tuple[Array, ...]]] = []
+    result = replace(plan, kernels=[], buffers=[*plan.buffers], constants=[*plan.constants])
+    trips = _Trips(result)
+    parts: list[tuple[list[_Part], tuple[Array, ...]]] = []
     for kernel in plan.kernels:
         phases, kept = _phases(kernel)
-        first = len(result.kernels)
-        result.kernels.extend(map(mapped, phases))
-        parts.append((range(first, len(result.kernels)), kept))
+        numbered = [_Part(len(result.kernels) + n, one.loop) for n, one in enumerate(phases)]
+        result.kernels.extend(mapped(one.kernel) for one in phases)
+        parts.append((numbered, kept))
 
     def relaunched(step: Step) -> tuple[Step, ...]:
         if not isinstance(step, Launch):
             return (step,)
-        numbers, kept = parts[step.kernel]
+        numbered, kept = parts[step.kernel]
         places = tuple(result.buffer(ArrayShape(array.element_type, (1,))) for array in kept)
-        scratch = (*step.scratch, *places)
-        return tuple(replace(step, kernel=number, scratch=scratch) for number in numbers)
+        step = replace(step, scratch=(*step.scratch, *places))
+        return tuple(trips.launched(step, numbered))
 
     return replace(result, steps=map_steps(plan.steps, relaunched))
 
 
+class _Part(NamedTuple):
+    """Name a kernel of another kernel's phase, and the loop over launches that it is in."""
+
+    kernel: int
+    loop: Loop | None
+
+
+@dataclass
+class _Trips:
+    """Hold the numbers of trips, as constants of a plan."""
+
+    plan: Plan
+    buffers: list[Buffer] = field(default_factory=list)
+
+    def launched(self, step: Launch, parts: Sequence[_Part]) -> Iterator[Step]:
+        """Yield the launches of the parts of a launch's kernel."""
+        for loop, group in groupby(parts, key=lambda part: part.loop):
+            own = [part.kernel for part in group]
+            if loop is None:
+                yield from (replace(step, kernel=number) for number in own)
+                continue
+            for trip in range(ix.bounds(loop.extent)[1]):
+                inputs = (self._number(trip), *step.inputs)
+                yield from (replace(step, kernel=number, inputs=inputs) for number in own)
+
+    def _number(self, trip: int) -> Buffer:
+        """Return the constant with the number of a trip."""
+        for number in range(len(self.buffers), trip + 1):
+            buffer = self.plan.buffer(ArrayShape(S64, (1,)))
+            self.plan.constants.append((buffer, np.array([number], np.int64)))
+            self.buffers.append(buffer)
+        return self.buffers[trip]
+
+
+class _OfPhase(NamedTuple):
+    """Hold the kernel of a phase, and the loop over launches that it is in."""
+
+    kernel: Kernel
+    loop: Loop | None
+
+
 @dataclass
 class _Phase:
-    """Hold the statements of a launch; ``is_shared``: they are one loop that all threads share."""
+    """Hold the statements of a launch; ``is_shared``: they are one loop that all threads share.
+
+    ``loop`` is the loop of kind "launches" that they are in.
+    """
 
     statements: list[Statement] = field(default_factory=list)
     is_shared: bool = False
+    loop: Loop | None = None
 
     @property
     def declared(self) -> set[str]:
@@ -74,17 +128,20 @@ class _Phase:
         return {name for statement in self.statements for name in changed(statement)}
 
 
-def _phases(kernel: Kernel) -> tuple[list[Kernel], tuple[Array, ...]]:
+def _phases(kernel: Kernel) -> tuple[list[_OfPhase], tuple[Array, ...]]:
     """Return the kernels of a kernel's phases in order, and arrays of values that they keep."""
-    floating = {s.variable.name: s for s in kernel.body if isinstance(s, Let) and _floats(s)}
+    flat = list(_with_loops(kernel.body))
+    floating = {s.variable.name: s for s, _ in flat if isinstance(s, Let) and _floats(s)}
     phases = [_Phase()]
-    for statement in kernel.body:
+    for statement, loop in flat:
         if isinstance(statement, Let) and statement.variable.name in floating:
             continue
         if is_independent(statement):
-            phases += [_Phase([statement], is_shared=True), _Phase()]
-        else:
+            phases += [_Phase([statement], is_shared=True, loop=loop), _Phase(loop=loop)]
+        elif phases[-1].loop is loop:
             phases[-1].statements.append(statement)
+        else:
+            phases.append(_Phase([statement], loop=loop))
     phases = _joined([phase for phase in phases if phase.statements])
     kept = _kept(phases, len(kernel.scratch))
     scratch = (*kernel.scratch, *(array for _, array in kept))
@@ -93,10 +150,24 @@ def _phases(kernel: Kernel) -> tuple[list[Kernel], tuple[Array, ...]]:
         needed = _needed(phase.statements, floating)
         own = {id(statement) for statement in (*phase.statements, *needed)}
         # In the order of the text: a value may be read from what the phase has written before.
-        body = [statement for statement in kernel.body if id(statement) in own]
+        body = [statement for statement, _ in flat if id(statement) in own]
         body = [*_restored(phase, kept), *body, *_saved(phase, kept)]
-        kernels.append(replace(kernel, body=tuple(body), scratch=scratch))
-    return kernels or [kernel], tuple(array for _, array in kept)
+        inputs = kernel.inputs
+        if phase.loop is not None:
+            inputs = (_TRIP, *inputs)
+            body.insert(0, Let(phase.loop.variable, Load(_TRIP, ix.constant(0))))
+        made = replace(kernel, inputs=inputs, body=tuple(body), scratch=scratch)
+        kernels.append(_OfPhase(made, phase.loop))
+    return kernels or [_OfPhase(kernel, None)], tuple(array for _, array in kept)
+
+
+def _with_loops(body: Sequence[Statement]) -> Iterator[tuple[Statement, Loop | None]]:
+    """Yield statements, those of a loop of kind "launches" in its place, each with the loop."""
+    for statement in body:
+        if isinstance(statement, Loop) and statement.kind == "launches":
+            yield from ((inner, statement) for inner in statement.body)
+        else:
+            yield statement, None
 
 
 def _floats(let: Let) -> bool:
@@ -122,7 +193,9 @@ def _joined(phases: list[_Phase]) -> list[_Phase]:
         for last in range(len(phases) - 1, first, -1):
             if any(not _can_be_kept(name, phase, phases[first + 1 :]) for name in
                    phase.declared & phases[last].named):  # fmt: skip
-                whole = [s for one in phases[first : last + 1] for s in one.statements]
+                joined = phases[first : last + 1]
+                assert all(one.loop is None for one in joined), "a kernel keeps numbers for trips"
+                whole = [s for one in joined for s in one.statements]
                 return _joined([*phases[:first], _Phase(whole), *phases[last + 1 :]])
     return phases
 

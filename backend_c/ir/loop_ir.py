@@ -179,8 +179,10 @@ class Loop(NamedTuple):
     Kernels that are written for blocks of threads (``Settings.has_blocks``) say who does what:
     iterations of a loop of kind "blocks", the outermost, are those of blocks, all of whose threads
     run the body; inside, those of a loop of kind "threads" are shared by them. "warps" is the same
-    of blocks whose warps are whole. Barriers stand where the kernel puts them. ``threads``: the
-    block size that the body is made for; more find no work, fewer take several turns.
+    of blocks whose warps are whole. A loop of kind "launches", outside of all others, makes its
+    iterations one after the other, each of its loops by all blocks. Barriers stand where the kernel
+    puts them. ``threads``: the block size that the body is made for; more find no work, fewer take
+    several turns.
     """
 
     variable: Variable

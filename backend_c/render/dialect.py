@@ -52,6 +52,7 @@ _BLOCKS = (
     ("hlo_block_sort.h", "hlo_block_sort_"),
     ("hlo_block_sums.h", "hlo_block_sums_"),
     ("hlo_block_fft.h", "hlo_block_fft_"),
+    ("hlo_block_factor.h", "hlo_block_factor_"),
 )
 
 OPENMP = Dialect(

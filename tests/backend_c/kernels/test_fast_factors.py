@@ -12,6 +12,9 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
+from backend_c.ir.settings import Numerics, Settings
+from backend_c.native.cuda_emulation import Emulated, Schedule
+from backend_c.pipeline import emulated
 from interp.envelope.judgement import judged_by
 from interp.envelope.verdict import OUTSIDE
 
@@ -109,18 +112,22 @@ def test_matrices_without_a_factor(bad: float, n: int) -> None:
     expected = interp.evaluate(module, x)[0]
     found = _same_with_threads(module, x)[0]
     assert (np.isnan(found) == np.isnan(expected)).all() and np.isnan(found[1]).all()
-    potrf = hlo.parse(f"""HloModule m
+    found, info = _same_with_threads(_potrf(shape), x)
+    assert info.tolist() == [0, n - 1, 0]
+    above = np.triu_indices(n, 1)
+    assert (found[:, *above] == x[:, *above]).all()
+    assert np.isnan(found[1][np.tril_indices(n)]).all()
+
+
+def _potrf(shape: str) -> hlo.Module:
+    """The lower factors of three matrices by LAPACK's routine."""
+    return hlo.parse(f"""HloModule m
 ENTRY e {{
   a = {shape} parameter(0)
   ROOT f = ({shape}, s32[3]) custom-call(a), custom_call_target="lapack_spotrf_ffi",
     api_version=API_VERSION_TYPED_FFI, backend_config={{uplo = 76 : ui8}}
 }}
 """)
-    found, info = _same_with_threads(potrf, x)
-    assert info.tolist() == [0, n - 1, 0]
-    above = np.triu_indices(n, 1)
-    assert (found[:, *above] == x[:, *above]).all()
-    assert np.isnan(found[1][np.tril_indices(n)]).all()
 
 
 # side, triangle, unit diagonal, transposition: each way in which a triangle lies in memory.
@@ -204,6 +211,49 @@ ENTRY e {
     expected = interp.evaluate(module, a, b)
     found = backend_c.compile(module, "fast")(a, b)
     np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-4, atol=1e-6)
+
+
+# In shared memory, a number, a warp's matrices; by panels, the last of which is not whole.
+_IN_BLOCKS = (("bf16", 1, 1), ("f32", 5, 12), ("c64", 2, 70), ("f64", 1, 100), ("f32", 2, 150))
+
+
+def test_cholesky_by_blocks_of_threads() -> None:
+    """The same bits by any number of threads, and the backward error of `test_large_cholesky`."""
+    modules, arrays = [], []
+    for name, count, n in _IN_BLOCKS:
+        shape = f"{name}[{count},{n},{n}]"
+        forms = [(shape, f"cholesky(a{k}), lower={('true', 'false')[k]}") for k in (0, 1)]
+        modules.append(_module([shape, shape], forms))
+        x, above = _positive(name, count, n, n), np.triu(np.ones((n, n)), 1) != 0
+        arrays.append([np.where(t, np.nan, x).astype(_DTYPES[name]) for t in (above, above.T)])
+    settings = Settings(Numerics.FAST, grain=1, has_blocks=True)
+    programs = emulated(modules, settings)
+    for (name, _, n), given, program in zip(_IN_BLOCKS, arrays, programs, strict=True):
+        one, two = (program(*given, schedule=s) for s in (Schedule(256, 2), Schedule(33, 3, 5)))
+        assert all(x.tobytes() == y.tobytes() for x, y in zip(one, two, strict=True))
+        lower, upper = (np.asarray(factor, np.complex128) for factor in one)
+        unit = float(ml_dtypes.finfo(_DTYPES[name]).eps) / 2
+        matrix = _positive(name, *lower.shape)
+        for factor in (lower, upper.conj().swapaxes(-1, -2)):
+            bound = (n + 8) * unit * (np.abs(factor) @ np.abs(factor).swapaxes(-1, -2))
+            product = factor @ factor.conj().swapaxes(-1, -2)
+            assert (np.abs(product - matrix.astype(_DTYPES[name])) <= bound).all()
+            assert (np.triu(factor, 1) == 0).all()
+
+
+def test_matrices_without_a_factor_by_panels() -> None:
+    """The first column counts, whatever comes after it."""
+    x = _positive("f32", 3, 130, 130).astype(np.float32)
+    x[1, 40, 40], x[1, 100, 100], x[2, 129, 129] = -1.0, np.nan, np.inf
+    found, info = emulated_fast(_potrf("f32[3,130,130]"))(x, schedule=Schedule(96, 2, seed=1))
+    assert info.tolist() == [0, 41, 0]
+    assert np.isnan(found[1][np.tril_indices(130)]).all() and not np.isnan(found[::2]).any()
+
+
+def emulated_fast(module: hlo.Module) -> Emulated:
+    """Compile a module for emulated blocks."""
+    (made,) = emulated([module], Settings(Numerics.FAST, grain=1, has_blocks=True))
+    return made
 
 
 def test_on_emulated_threads_of_cuda() -> None:

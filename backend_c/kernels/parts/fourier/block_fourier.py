@@ -186,11 +186,6 @@ class BlockPass:
         Neighbouring threads have neighbouring numbers of a line (``is_along``), or lines.
         """
         scope, sizes = self.of.scope, (numbers, self.lines)
-        if numbers * self.lines == 1:  # what is no loop all threads do
-            own = apply("compare-EQ", scope.own_thread()[0], ix.constant(0), type=PRED)
-            with scope.when(own):
-                yield ix.constant(0), ix.constant(0)
-            return
         with scope.loop(numbers * self.lines, "threads") as i:
             if is_along:
                 line, k = map(scope.bind, ix.delinearize(i, sizes[::-1]))

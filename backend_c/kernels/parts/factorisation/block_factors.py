@@ -1,0 +1,118 @@
+"""Share factorisations among blocks of threads: what Cholesky factors and triangular systems have
+in common (runtime/hlo_block_factor.h).
+
+Both go over panels of 32 rows of a lower triangle: the square on the diagonal, then what it makes
+known, then all products of that, by tiles of 64 rows and columns. Complex numbers are squares of
+real ones, as in :mod:`backend_c.kernels.parts.contraction.factor_panels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.contraction.factor_panels import compare
+from hlo.types import ElementType
+
+THREADS = 256  # of a block
+PANEL = 32  # HLO_BLOCK_PANEL
+PITCH = PANEL + 1  # HLO_BLOCK_PITCH
+SIDE = 64  # HLO_BLOCK_SIDE
+STEP = SIDE + 1  # HLO_BLOCK_STEP
+LINES = 128  # rows, or right-hand sides, that a block solves for
+MOST_SHARED = 48 << 10  # bytes of static shared memory of a block
+
+
+class Plane(NamedTuple):
+    """Say where the numbers of a matrix are: its first one, and how far rows and columns are
+    apart."""
+
+    array: Array
+    start: Expr
+    row: int
+    column: int
+
+    def at(self, row: Expr, column: Expr) -> Expr:
+        """Return the offset of a number."""
+        return ix.add(self.start, ix.multiply(row, self.row), ix.multiply(column, self.column))
+
+    @property
+    def transposed(self) -> Plane:
+        """Return the same with rows for columns."""
+        return self._replace(row=self.column, column=self.row)
+
+
+def has_blocks(scope: Scope) -> bool:
+    """Return whether blocks of threads factorise."""
+    return scope.settings.has_blocks and scope.is_outermost
+
+
+@contextmanager
+def each(scope: Scope, rows: int, columns: int, near: int) -> Iterator[tuple[Expr, Expr]]:
+    """Open the loop of the threads over rows and columns; neighbours are so in dimension ``near``,
+    0 or 1. Yield both."""
+    sizes = (rows, columns) if near == 1 else (columns, rows)
+    with scope.loop(rows * columns, "threads") as number:
+        place = [scope.bind(i) for i in ix.delinearize(number, sizes)]
+        yield (place[0], place[1]) if near == 1 else (place[1], place[0])
+
+
+def is_first_thread(scope: Scope) -> Expr:
+    """Return whether the running thread is the first one of its block."""
+    return compare("EQ", scope.own_thread()[0], ix.constant(0))
+
+
+def square(
+    scope: Scope, sums: ElementType, order: int, first: Expr, read: Callable[[Expr, Expr], Expr]
+) -> Array:
+    """Write a square of the diagonal to shared memory, the identity behind the last row.
+
+    ``read`` maps row and column of the whole, which are there, to a number; above the diagonal are
+    zeros.
+    """
+    array = scope.shared(sums, PANEL * PITCH)
+    with each(scope, PANEL, PANEL, 1) as (i, j):
+        row, column = (ix.clamp(0, ix.add(first, x), order - 1) for x in (i, j))
+        is_there = compare("LT", ix.add(first, i), ix.constant(order))
+        is_read = apply("and", compare("LE", j, i), is_there)
+        one, zero = (Constant(sums, value) for value in (1.0, 0.0))
+        other = apply("select", compare("EQ", i, j), one, zero, type=sums)
+        value = apply("select", is_read, read(row, column), other, type=sums)
+        scope.store(array, ix.add(ix.multiply(i, PITCH), j), value)
+    return array
+
+
+class Products(NamedTuple):
+    """Describe the products of a tile: of ``left[line][step]``, and of right ones, each of whose
+    lines there are so many from the tile's first on."""
+
+    left: Plane
+    right: Plane
+    counts: tuple[Expr, Expr]
+
+
+def subtract(scope: Scope, sums: ElementType, products: Products, target: Plane) -> None:
+    """Write the subtraction of a tile's sums of 32 products from the numbers at ``target``."""
+    copies = []
+    sides = (products.left, products.right)
+    for side, count in zip(sides, products.counts, strict=True):
+        copy = scope.shared(sums, PANEL * STEP)
+        with each(scope, SIDE, PANEL, 0 if side.row == 1 else 1) as (line, step):
+            known = ix.clamp(0, line, ix.subtract(count, 1))
+            is_there = compare("LT", line, count)
+            value = scope.load(side.array, side.at(known, step))
+            kept = apply("select", is_there, value, Constant(sums, 0.0), type=sums)
+            scope.store(copy, ix.add(ix.multiply(step, STEP), line), kept)
+        copies.append(Pointer(copy, ix.constant(0)))
+    scope.barrier()
+    rows, columns = products.counts
+    corner, way = Pointer(target.array, target.start), (target.row, target.column)
+    if target.row == 1:  # neighbouring threads have neighbouring columns
+        copies.reverse()
+        rows, columns, way = columns, rows, way[::-1]
+    strides = map(ix.constant, way)
+    scope.call(f"hlo_block_factor_subtract_{sums}", *copies, corner, *strides, rows, columns)
