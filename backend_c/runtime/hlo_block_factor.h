@@ -1,9 +1,9 @@
 /* Cholesky factors and triangular systems by the threads of a CUDA block, in plain floats.
  *
- * Matrices are factorised by panels of HLO_BLOCK_PANEL columns: the square on the diagonal in shared
- * memory by all threads, the rows below it by a thread each, in registers; then what is right of the
- * panel has its products subtracted, in tiles of 64 rows and columns. Systems likewise: the unknowns
- * of a square by a thread for each right-hand side, then those after it.
+ * Matrices are factorised by panels of HLO_BLOCK_PANEL columns: the square on the diagonal in
+ * shared memory by all threads, the rows below it by a thread each, in registers; then what is
+ * right of the panel has its products subtracted, in tiles of 64 rows and columns. Systems
+ * likewise: the unknowns of a square by a thread for each right-hand side, then those after it.
  *
  * All threads call all functions; barriers between them are the caller's.
  */
@@ -50,13 +50,27 @@
         __syncthreads();                                                                           \
         *failed = first;                                                                           \
     }                                                                                              \
+    /* Divides the numbers of a step by those of the diagonal: of a complex number, which is two   \
+     * steps, as R. L. Smith has it ("Algorithm 116", CACM 5(8), 1962). */                         \
+    HLO_FUNCTION void hlo_block_factor_divide_##name(T *own, const T *corner, int parts) {         \
+        if (parts == 1) {                                                                          \
+            own[0] = own[0] / corner[0];                                                           \
+        } else {                                                                                   \
+            const T real = corner[0], imag = corner[HLO_BLOCK_PITCH], a = own[0], b = own[1];      \
+            const int is_steep = (real < 0 ? -real : real) < (imag < 0 ? -imag : imag);            \
+            const T ratio = is_steep ? real / imag : imag / real;                                  \
+            const T divisor = is_steep ? real * ratio + imag : real + imag * ratio;                \
+            own[0] = (is_steep ? a * ratio + b : a + b * ratio) / divisor;                         \
+            own[1] = (is_steep ? b * ratio - a : b - a * ratio) / divisor;                         \
+        }                                                                                          \
+    }                                                                                              \
     /* Solves square y = x for `count` vectors x, of which y takes the place: number s of vector r \
      * is x[r * vector + s * step], for s < steps. The square is a lower triangle in shared        \
      * memory, with rows of the identity behind the last step; its diagonal counts as 1 if         \
-     * `unit`. */                                                                                  \
-    HLO_FUNCTION void hlo_block_factor_solve_##name(const T *square, int unit, T *x,              \
-                                                     int64_t count, int64_t vector, int64_t step,  \
-                                                     int64_t steps) {                              \
+     * `unit`. Of complex numbers two steps are one, `parts`, and [re -im; im re] its factors. */  \
+    HLO_FUNCTION void hlo_block_factor_solve_##name(const T *square, int64_t parts, int unit, T *x,\
+                                                    int64_t count, int64_t vector, int64_t step,   \
+                                                    int64_t steps) {                               \
         for (int64_t r = threadIdx.x; r < count; r += blockDim.x) {                                \
             T own[HLO_BLOCK_PANEL];                                                                \
             /* Else nvcc would read the square once for all vectors, and has no room for it. */    \
@@ -65,9 +79,15 @@
                 own[s] = s < steps ? x[r * vector + s * step] : (T)0;                              \
             }                                                                                      \
             _Pragma("unroll") for (int s = 0; s < HLO_BLOCK_PANEL; ++s) {                          \
-                own[s] = unit ? own[s] : own[s] / square[s * HLO_BLOCK_PITCH + s];                 \
+                const int after = s - s % (int)parts + (int)parts;                                 \
+                if (!unit && s % parts == 0) {                                                     \
+                    const T *corner = square + s * HLO_BLOCK_PITCH + s;                            \
+                    hlo_block_factor_divide_##name(own + s, corner, (int)parts);                   \
+                }                                                                                  \
                 _Pragma("unroll") for (int q = s + 1; q < HLO_BLOCK_PANEL; ++q) {                  \
-                    own[q] = FMA(-own[s], square[q * HLO_BLOCK_PITCH + s], own[q]);                \
+                    if (q >= after) {                                                              \
+                        own[q] = FMA(-own[s], square[q * HLO_BLOCK_PITCH + s], own[q]);            \
+                    }                                                                              \
                 }                                                                                  \
             }                                                                                      \
             _Pragma("unroll") for (int s = 0; s < HLO_BLOCK_PANEL; ++s) {                          \

@@ -194,6 +194,27 @@ def test_large_triangular_solve(name: str, n: int, vectors: int) -> None:
         assert (np.abs(lhs @ rhs - b) <= bound).all()
 
 
+def test_triangular_solve_by_blocks_of_threads() -> None:
+    """At once and by panels, in all forms: the same bits, and the backward error as before."""
+    cases = (("bf16", 2, 1, 3), ("c64", 2, 37, 5), ("f64", 1, 100, 70), ("f32", 2, 150, 67))
+    made = [_system(name, *sizes) for name, *sizes in cases]
+    settings = Settings(Numerics.FAST, grain=1, has_blocks=True)
+    programs = emulated([module for module, _, _ in made], settings)
+    for (name, _, n, _), (_, arrays, read), program in zip(cases, made, programs, strict=True):
+        one, two = (program(*arrays, schedule=s) for s in (Schedule(256, 2), Schedule(33, 3, 5)))
+        assert all(x.tobytes() == y.tobytes() for x, y in zip(one, two, strict=True))
+        wide = [x.astype(np.complex128) for x in read]
+        unit_roundoff = 4 * (n + 2) * float(ml_dtypes.finfo(_DTYPES[name]).eps) / 2
+        for form, a, b, result in zip(_FORMS, wide[::2], wide[1::2], one, strict=True):
+            left, _, _, transpose = form
+            turned = a.swapaxes(-1, -2)
+            op = {"NO_TRANSPOSE": a, "TRANSPOSE": turned, "ADJOINT": turned.conj()}[transpose]
+            found = np.asarray(result, np.complex128)
+            lhs, rhs = (op, found) if left else (found, op)
+            bound = unit_roundoff * (np.abs(lhs) @ np.abs(rhs))
+            assert (np.abs(lhs @ rhs - b) <= bound).all(), (name, form)
+
+
 def test_bounded_systems() -> None:
     """Beyond the actual size is an identity, whatever lies there."""
     text = """HloModule m

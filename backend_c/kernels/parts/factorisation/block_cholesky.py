@@ -202,7 +202,7 @@ class BlockCholesky:
                 scope.call(
                     f"hlo_block_factor_solve_{sums}",
                     Pointer(array, ix.constant(0)),
-                    Constant(S32, 0),
+                    *(ix.constant(1), Constant(S32, 0)),
                     corner,
                     ix.clamp(0, ix.subtract(below, before), LINES),
                     *strides,

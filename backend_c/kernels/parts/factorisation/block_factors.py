@@ -101,7 +101,7 @@ def subtract(scope: Scope, sums: ElementType, products: Products, target: Plane)
     sides = (products.left, products.right)
     for side, count in zip(sides, products.counts, strict=True):
         copy = scope.shared(sums, PANEL * STEP)
-        with each(scope, SIDE, PANEL, 0 if side.row == 1 else 1) as (line, step):
+        with each(scope, SIDE, PANEL, 0 if abs(side.row) == 1 else 1) as (line, step):
             known = ix.clamp(0, line, ix.subtract(count, 1))
             is_there = compare("LT", line, count)
             value = scope.load(side.array, side.at(known, step))
@@ -111,7 +111,7 @@ def subtract(scope: Scope, sums: ElementType, products: Products, target: Plane)
     scope.barrier()
     rows, columns = products.counts
     corner, way = Pointer(target.array, target.start), (target.row, target.column)
-    if target.row == 1:  # neighbouring threads have neighbouring columns
+    if abs(target.row) == 1:  # neighbouring threads have neighbouring columns
         copies.reverse()
         rows, columns, way = columns, rows, way[::-1]
     strides = map(ix.constant, way)

@@ -27,6 +27,8 @@ from backend_c.kernels.parts.contraction.factor_panels import (
     rest,
     transpose,
 )
+from backend_c.kernels.parts.factorisation.block_factors import has_blocks
+from backend_c.kernels.parts.factorisation.block_triangular import BlockTriangularSolve
 from backend_c.kernels.parts.factorisation.cholesky_and_substitution import conjugate
 from backend_c.kernels.parts.factorisation.interleaved_matrices import (
     are_small_and_many,
@@ -61,6 +63,9 @@ def fast_triangular_solve(
     a: Element, b: Element, system: System, write: Writer, scope: Scope
 ) -> None:
     """Write the solutions of a batch of systems by what suits their number and size."""
+    if has_blocks(scope):
+        BlockTriangularSolve(a, b, system, write, scope).emit()
+        return
     *batch, rows, columns = b.shape.dims
     size, vectors = (rows, columns) if system.left_side else (columns, rows)
     numbers, count = numbers_of(b.shape.element_type), math.prod(batch)
