@@ -17,6 +17,8 @@ from backend_c.kernels.parts.contraction.factor_panels import System
 from backend_c.kernels.parts.factorisation import cholesky_and_substitution as factorisation
 from backend_c.kernels.parts.factorisation.fast_cholesky import fast_cholesky
 from backend_c.kernels.parts.factorisation.fast_triangular import fast_triangular_solve
+from backend_c.kernels.parts.fourier.block_columns import BlockColumns
+from backend_c.kernels.parts.fourier.block_lines import has_blocks
 from backend_c.kernels.parts.fourier.fast_transforms import FastTransform, has_fast_transform
 from backend_c.kernels.parts.fourier.fourier import Columns, Emit, Read
 from backend_c.kernels.parts.fourier.fourier_plan import axes_in_order
@@ -84,10 +86,11 @@ class _Transform:
         is_half = self._type == "IRFFT"
         self._columns(result, last).emit(read, self._write_result, is_half=is_half)
 
-    def _columns(self, dims: tuple[int, ...], axis: int) -> Columns:
+    def _columns(self, dims: tuple[int, ...], axis: int) -> Columns | BlockColumns:
         """Return the transforms along an axis."""
         length = self._length[axis - len(dims)]
-        return Columns(self._scope, dims, axis, length, self._is_inverse)
+        kind = BlockColumns if has_blocks(self._scope) else Columns
+        return kind(self._scope, dims, axis, length, self._is_inverse)
 
     def _operand_at(self, index: _Index) -> tuple[Expr, Expr]:
         """Return the real and imaginary part of an element of the operand, in f64."""

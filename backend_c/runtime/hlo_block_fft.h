@@ -87,6 +87,39 @@
 HLO_BLOCK_FFT_DEFINE(float)
 HLO_BLOCK_FFT_DEFINE(double)
 
+/* One result of a stage as hlo_fft.h defines it, to the last bit: number `result` of a line of
+ * n = p m count numbers, of which number i is at from[AT(i)], its imaginary part `imag` behind. */
+#define HLO_BLOCK_FFT_EXACT(name, AT)                                                              \
+    HLO_FUNCTION void hlo_block_fft_exact_##name(                                                  \
+        const double *from, double *to, const double *cosines, const double *sines, double sign,   \
+        int64_t p, int64_t m, int64_t count, int64_t imag, int64_t result) {                       \
+        const int64_t of_line = m * count, n = p * of_line, q = result / of_line;                  \
+        const int64_t place = result % of_line, k = place / count;                                 \
+        const int64_t step = (k + q * m) * count, first = k * p * count + place % count;           \
+        int64_t power = 0, at = AT(first);                                                         \
+        double real = from[at], imaginary = from[at + imag];                                       \
+        for (int64_t r = 1; r < p; ++r) {                                                          \
+            power += step;                                                                         \
+            power = power >= n ? power - n : power;                                                \
+            at = AT(first + r * count);                                                            \
+            {                                                                                      \
+                const double a = from[at], b = from[at + imag];                                    \
+                const double c = cosines[power], d = sign * sines[power], minus_d = -d;           \
+                real += a * c + b * minus_d;                                                       \
+                imaginary += a * d + b * c;                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        at = AT(result);                                                                           \
+        to[at] = real;                                                                             \
+        to[at + imag] = imaginary;                                                                 \
+    }
+
+#define HLO_BLOCK_FFT_PADDED(i) HLO_BLOCK_FFT_AT(double, i)
+#define HLO_BLOCK_FFT_PLAIN(i) (i)
+
+HLO_BLOCK_FFT_EXACT(padded, HLO_BLOCK_FFT_PADDED)
+HLO_BLOCK_FFT_EXACT(plain, HLO_BLOCK_FFT_PLAIN)
+
 #endif
 
 #endif

@@ -10,7 +10,8 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer, array_reader
 from backend_c.ir.loop_ir import INDEX, Apply, Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.fourier.block_fourier import BlockPass, block_factors, has_blocks
+from backend_c.kernels.parts.fourier.block_fourier import BlockPass, block_factors
+from backend_c.kernels.parts.fourier.block_lines import has_blocks
 from backend_c.kernels.parts.fourier.fast_fourier import LanePass
 from backend_c.kernels.parts.fourier.fourier_pass import Index, Pass, Target, Value
 from backend_c.kernels.parts.fourier.fourier_plan import (

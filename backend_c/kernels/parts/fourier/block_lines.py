@@ -1,0 +1,188 @@
+"""Lay out lines of numbers for blocks of threads: in shared memory, twice (hlo_block_fft.h)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import Array, Expr
+from backend_c.ir.scope import Scope, apply
+from hlo.types import PRED, ElementType
+
+_THREADS = 256
+_MOST = 48 << 10  # bytes of static shared memory of a block
+_WANTED = 16 << 10  # bytes of a buffer, so that six blocks of a multiprocessor take turns
+_BANKS = 128  # bytes that are in different banks
+_SECTOR = 32  # bytes that memory moves at once
+_BLOCKS = 264  # fewer leave multiprocessors idle
+
+
+def has_blocks(scope: Scope) -> bool:
+    """Return whether blocks of threads transform."""
+    return scope.settings.has_blocks and scope.is_outermost
+
+
+def have_room(numbers: int, lines: int, part: ElementType) -> bool:
+    """Return whether two buffers of lines of numbers have room in shared memory."""
+    return 2 * _width(part) * lines * _pitch(numbers, lines, part) <= _MOST
+
+
+def half_a_sector(part: ElementType) -> int:
+    """Return how many numbers are half of what memory moves at once."""
+    return max(1, _SECTOR // 2 // _width(part))
+
+
+def _width(part: ElementType) -> int:
+    """Return the bytes of a complex number."""
+    return part.bits // 4
+
+
+def _row(part: ElementType) -> int:
+    """Return how many parts of numbers are in different banks."""
+    return _BANKS // (part.bits // 8)
+
+
+def _pitch(numbers: int, lines: int, part: ElementType) -> int:
+    """Return the distance of lines: neighbouring ones begin in banks as far apart as can be."""
+    row = _row(part)
+    pitch = numbers + (numbers - 1) // row
+    if lines == 1:
+        return pitch
+    apart = row // min(lines, row)
+    return pitch + (apart - pitch) % row
+
+
+@dataclass
+class Buffers:
+    """Hold the two buffers of a group, where its part of them starts, and which has the numbers."""
+
+    arrays: tuple[Array, Array]
+    start: Expr
+    at: int = 0
+
+    def exchange(self) -> None:
+        """Note that the numbers are in the other buffer."""
+        self.at = 1 - self.at
+
+    @property
+    def current(self) -> Array:
+        """Return the buffer with the numbers."""
+        return self.arrays[self.at]
+
+    @property
+    def other(self) -> Array:
+        """Return the other buffer."""
+        return self.arrays[1 - self.at]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Name the lines of a group: the first one, the index of that, and the buffers."""
+
+    first: Expr
+    index: tuple[Expr, ...]
+    buffers: Buffers
+
+
+class BlockLines:
+    """Lay out lines along ``axis`` of arrays of ``dims``, so many numbers of each.
+
+    A block has a group of ``lines`` of them, which are neighbours; ``pitch`` is their distance.
+    ``is_along``: neighbouring numbers of a line are neighbours in memory.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        part: ElementType,
+        dims: tuple[int, ...],
+        axis: int,
+        numbers: int,
+        is_along: bool,
+    ) -> None:
+        self._scope, self._part, self._axis = scope, part, axis
+        self._others = (*dims[:axis], *dims[axis + 1 :])
+        self.count = math.prod(self._others)
+        self.lines = self._lines(numbers, is_along)
+        self.pitch = _pitch(numbers, self.lines, part)
+        self._is_shared = have_room(numbers, self.lines, part)
+
+    def _lines(self, numbers: int, is_along: bool) -> int:
+        """Return how many lines a block has: a power of two, enough for its threads if there are
+        as many blocks as keep the GPU busy, or for whole sectors of memory where lines are
+        neighbours there."""
+        width = _width(self._part)
+        least = 1 if is_along else _SECTOR // width
+        lines = 1
+        while lines < self.count and have_room(numbers, 2 * lines, self._part):
+            is_wanted = 2 * lines * numbers * width <= _WANTED
+            if not (is_wanted and self.count // (2 * lines) >= _BLOCKS) and lines >= least:
+                break
+            lines *= 2
+        return lines
+
+    @contextmanager
+    def groups(self) -> Iterator[Group]:
+        """Open the loop over groups of lines; without room in shared memory they are in scratch."""
+        scope, part, size = self._scope, self._part, 2 * self.lines * self.pitch
+        groups = -(-self.count // self.lines)
+        if self._is_shared:
+            with scope.blocks(groups, _THREADS) as group:
+                first, second = (scope.shared(part, size) for _ in "12")
+                yield self._group(group, Buffers((first, second), ix.constant(0)))
+            return
+        workers = min(groups, _BLOCKS)
+        first, second = (scope.scratch(part, size * workers) for _ in "12")
+        with scope.blocks(workers, _THREADS) as worker:
+            start = scope.bind(ix.multiply(worker, size))
+            turns = ix.divide(ix.subtract(groups + workers - 1, worker), workers)
+            with scope.loop(scope.bind(turns)) as turn:
+                group = ix.clamp(0, ix.add(worker, ix.multiply(turn, workers)), groups - 1)
+                yield self._group(group, Buffers((first, second), start))
+
+    def _group(self, number: Expr, buffers: Buffers) -> Group:
+        """Return the group of a number."""
+        first = self._scope.bind(ix.multiply(number, self.lines))
+        index = ix.delinearize(first, self._others)
+        return Group(first, tuple(map(self._scope.bind, index)), buffers)
+
+    @contextmanager
+    def each(self, numbers: int, *, is_along: bool) -> Iterator[tuple[Expr, Expr]]:
+        """Open the loop of the threads over numbers of all lines; yield number and line.
+
+        Neighbouring threads have neighbouring numbers of a line (``is_along``), or lines.
+        """
+        scope, sizes = self._scope, (numbers, self.lines)
+        with scope.loop(numbers * self.lines, "threads") as i:
+            if is_along:
+                line, k = map(scope.bind, ix.delinearize(i, sizes[::-1]))
+            else:
+                k, line = map(scope.bind, ix.delinearize(i, sizes))
+            yield k, line
+
+    def place(self, buffers: Buffers, k: Expr, line: Expr, part: int) -> tuple[Array, Expr]:
+        """Return where the real (0) or the imaginary part (1) of a number is."""
+        own = ix.add(k, ix.divide(k, _row(self._part)), ix.multiply(line, self.pitch))
+        return buffers.current, ix.add(buffers.start, own, part * self.lines * self.pitch)
+
+    def index(self, group: Group, k: Expr, line: Expr) -> tuple[Expr, ...]:
+        """Return the arrays' index of a number; lines behind the last one are the last one."""
+        if self._others and self._others[-1] % self.lines == 0:  # a group does not leave it
+            other = (*group.index[:-1], ix.add(group.index[-1], line))
+        else:
+            number = ix.clamp(0, ix.add(group.first, line), self.count - 1)
+            other = ix.delinearize(self._scope.bind(number), self._others)
+        return (*other[: self._axis], k, *other[self._axis :])
+
+    @contextmanager
+    def when_there(self, group: Group, line: Expr) -> Iterator[None]:
+        """Open an ``if`` around what is done for lines that there are."""
+        if self.count % self.lines == 0:
+            yield
+            return
+        number = ix.add(group.first, line)
+        with self._scope.when(apply("compare-LT", number, ix.constant(self.count), type=PRED)):
+            yield
