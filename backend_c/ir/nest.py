@@ -21,6 +21,11 @@ _SHORT_ROW = 64  # elements
 _SHARED = 64  # iterations of a parallel loop, at least: several for each thread
 
 
+def has_blocks(scope: Scope) -> bool:
+    """Return whether loops over blocks of threads can be written here."""
+    return scope.settings.has_blocks and scope.is_outermost
+
+
 def loop_kind(scope: Scope, operations: int) -> str:
     """Return the kind of an outermost loop that does so many element operations in all."""
     return "parallel" if operations >= scope.settings.grain else "serial"

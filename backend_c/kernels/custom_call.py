@@ -13,8 +13,8 @@ from backend_c.ir.element import Element, Value, Writer
 from backend_c.ir.loop_ir import INDEX, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.linear_algebra import (
-    fast_potrf,
     in_memory,
+    potrf,
     routine_type,
     triangular_solve,
 )
@@ -130,9 +130,9 @@ def _potrf(operands: list[Element], config: str, write: Writer) -> None:
     size, count = operand.shape.dims[-1], math.prod(operand.shape.dims[:-2])
     function = f"hlo_cholesky_lapack_{routine_type(operand, 'potrf')}"
     is_lower = _letter(config, "uplo") == "L"
-    if scope.settings.is_fast:
+    if scope.settings.is_fast or nest.has_blocks(scope):
         if size * count:
-            fast_potrf(operand, is_lower, write, scope)
+            potrf(operand, is_lower, write, scope)
         return
     lower = Constant(S32, int(is_lower))
     array = in_memory(operand, scope)

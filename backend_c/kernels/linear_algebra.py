@@ -15,10 +15,10 @@ from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import System
 from backend_c.kernels.parts.factorisation import cholesky_and_substitution as factorisation
+from backend_c.kernels.parts.factorisation.block_exact_cholesky import ExactBlockCholesky
 from backend_c.kernels.parts.factorisation.fast_cholesky import fast_cholesky
 from backend_c.kernels.parts.factorisation.fast_triangular import fast_triangular_solve
 from backend_c.kernels.parts.fourier.block_columns import BlockColumns
-from backend_c.kernels.parts.fourier.block_lines import has_blocks
 from backend_c.kernels.parts.fourier.fast_transforms import FastTransform, has_fast_transform
 from backend_c.kernels.parts.fourier.fourier import Columns, Emit, Read
 from backend_c.kernels.parts.fourier.fourier_plan import axes_in_order
@@ -89,7 +89,7 @@ class _Transform:
     def _columns(self, dims: tuple[int, ...], axis: int) -> Columns | BlockColumns:
         """Return the transforms along an axis."""
         length = self._length[axis - len(dims)]
-        kind = BlockColumns if has_blocks(self._scope) else Columns
+        kind = BlockColumns if nest.has_blocks(self._scope) else Columns
         return kind(self._scope, dims, axis, length, self._is_inverse)
 
     def _operand_at(self, index: _Index) -> tuple[Expr, Expr]:
@@ -160,6 +160,10 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
             return _or_nan(value or zero(element_type), failed)
 
         fast_cholesky(identity_beyond(operand), lower, write, result, block)
+        return
+    if nest.has_blocks(block):
+        whole = identity_beyond(operand)
+        ExactBlockCholesky(whole, block, lower=lower, write=write).emit(keeps_other=False)
         return
     array = in_memory(identity_beyond(operand), block)
     with nest.outer(block, (count,), size**3) as (matrix,):
@@ -254,13 +258,18 @@ def triangular_solve(
 _ROUTINES = (F32, F64)
 
 
-def fast_potrf(operand: Element, lower: bool, write: Writer, block: Scope) -> None:
-    """Write a factor as LAPACK does, with the operand in the other triangle, and info."""
+def potrf(operand: Element, lower: bool, write: Writer, block: Scope) -> None:
+    """Write a factor as LAPACK does, with the operand in the other triangle, and info: in fast
+    mode, or by blocks of threads."""
 
     def result(index: _Index, value: Expr | None, failed: Expr) -> Expr:
         return operand.at(*index) if value is None else _or_nan(value, failed)
 
-    info = fast_cholesky(operand, lower, write, result, block)
+    if block.settings.is_fast:
+        info = fast_cholesky(operand, lower, write, result, block)
+    else:
+        exact = ExactBlockCholesky(operand, block, lower=lower, write=write)
+        info = exact.emit(keeps_other=True)
     batch = write.shapes[1].dims
     with nest.flat(block, batch) as index:
         write.some((1,), index, (block.load(info, ix.linearize(index, batch)),))

@@ -11,6 +11,11 @@
 #include "hlo_linked.h"
 
 #define HLO_CHOLESKY(name, T, nan)                                                                \
+    /* Subtracts from *place the exact dot of the beginnings of two rows, rounded once. */        \
+    HLO_FUNCTION void hlo_cholesky_subtract_##name(const T *factors, const T *pivots,             \
+                                                   int64_t column, int64_t count, T *place) {     \
+        *place -= hlo_exact_dot_##name(factors, column, pivots, column, count);                   \
+    }                                                                                             \
     /* In place on the triangle i >= j of matrix[i * row + j * column]; the rest is neither read  \
      * nor written. Gives 0, or 1 + the first j without a factor, and then a triangle of NaN. */  \
     HLO_LINKED_PROCEDURE int32_t hlo_potrf_##name(T *matrix, int64_t n, int64_t row,              \

@@ -46,11 +46,6 @@ class Plane(NamedTuple):
         return self._replace(row=self.column, column=self.row)
 
 
-def has_blocks(scope: Scope) -> bool:
-    """Return whether blocks of threads factorise."""
-    return scope.settings.has_blocks and scope.is_outermost
-
-
 @contextmanager
 def each(scope: Scope, rows: int, columns: int, near: int) -> Iterator[tuple[Expr, Expr]]:
     """Open the loop of the threads over rows and columns; neighbours are so in dimension ``near``,

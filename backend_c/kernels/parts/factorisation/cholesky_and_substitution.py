@@ -44,26 +44,33 @@ def cholesky(source: Entry, factor: Array, place: Place, size: int, scope: Scope
         root = scope.mutable(part, Constant(part, 1.0))
         with scope.loop(ix.subtract(size, j)) as below:
             i = scope.bind(ix.add(j, below))
-            dot = Accumulator(scope, element_type, factors=(element_type, element_type))
-            with scope.loop(j) as k:
-                left = scope.bind(scope.load(factor, place(i, k)))
-                right = scope.bind(scope.load(factor, place(j, k)))
-                dot.add_product(left, conjugate(right))
-            residual = scope.bind(apply("subtract", source(i, j), dot.rounded()))
+            dot = row_dot(factor, place, (i, j), scope)
+            residual = scope.bind(apply("subtract", source(i, j), dot))
             is_first = apply("compare-EQ", below, ix.constant(0), type=PRED)
             # The first row is the diagonal: its root divides the rows below it.
             with scope.when(is_first):
-                pivot = scope.bind(_real(residual))
+                pivot = scope.bind(real_part(residual))
                 is_positive = apply("compare-GT", pivot, Constant(part, 0.0), type=PRED)
                 no_factor = apply("or", failed, apply("not", is_positive, type=PRED), type=PRED)
                 scope.assign(failed, no_factor)
                 scope.assign(root, apply("sqrt", pivot))
-                scope.store(factor, place(j, j), _as_entry(root, element_type))
+                scope.store(factor, place(j, j), as_entry(root, element_type))
             with scope.when(apply("not", is_first, type=PRED)):
-                scope.store(factor, place(i, j), _over(residual, root))
+                scope.store(factor, place(i, j), over(residual, root))
     nothing = number(element_type, float("nan"))
     with scope.when(failed), scope.loop(size) as row, scope.loop(size) as column:
         scope.store(factor, place(row, column), nothing)
+
+
+def row_dot(factor: Array, place: Place, rows: tuple[Expr, Expr], scope: Scope) -> Expr:
+    """Write the exact dot of row i and the conjugate of row j before column j, rounded once."""
+    (i, j), element_type = rows, factor.element_type
+    dot = Accumulator(scope, element_type, factors=(element_type, element_type))
+    with scope.loop(j) as k:
+        left = scope.bind(scope.load(factor, place(i, k)))
+        right = scope.bind(scope.load(factor, place(j, k)))
+        dot.add_product(left, conjugate(right))
+    return dot.rounded()
 
 
 def substitute(
@@ -92,12 +99,12 @@ def substitute(
         )
 
 
-def _real(value: Expr) -> Expr:
+def real_part(value: Expr) -> Expr:
     """Return the real part."""
     return apply("real", value, type=PARTS[value.type]) if value.type.is_complex else value
 
 
-def _as_entry(value: Expr, element_type: ElementType) -> Expr:
+def as_entry(value: Expr, element_type: ElementType) -> Expr:
     """Return a real value as an entry of the matrix."""
     if not element_type.is_complex:
         return value
@@ -110,7 +117,7 @@ def number(element_type: ElementType, value: float) -> Expr:
     return apply("complex", part, part, type=element_type) if element_type.is_complex else part
 
 
-def _over(value: Expr, divisor: Expr) -> Expr:
+def over(value: Expr, divisor: Expr) -> Expr:
     """Divide by a real number, part by part."""
     if not value.type.is_complex:
         return apply("divide", value, divisor)

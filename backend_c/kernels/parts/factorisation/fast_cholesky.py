@@ -28,7 +28,6 @@ from backend_c.kernels.parts.contraction.factor_panels import (
     transpose,
 )
 from backend_c.kernels.parts.factorisation.block_cholesky import BlockCholesky
-from backend_c.kernels.parts.factorisation.block_factors import has_blocks
 from backend_c.kernels.parts.factorisation.interleaved_matrices import (
     are_small_and_many,
     interleaved_cholesky,
@@ -45,7 +44,7 @@ def fast_cholesky(
 
     Returns an array of 0, or 1 + the first column without a factor, for each matrix.
     """
-    if has_blocks(scope):
+    if nest.has_blocks(scope):
         return BlockCholesky(operand, scope, lower=lower).emit(write, result)
     *batch, size, _ = operand.shape.dims
     numbers = numbers_of(operand.shape.element_type)

@@ -27,7 +27,6 @@ from backend_c.kernels.parts.contraction.factor_panels import (
     rest,
     transpose,
 )
-from backend_c.kernels.parts.factorisation.block_factors import has_blocks
 from backend_c.kernels.parts.factorisation.block_triangular import BlockTriangularSolve
 from backend_c.kernels.parts.factorisation.cholesky_and_substitution import conjugate
 from backend_c.kernels.parts.factorisation.interleaved_matrices import (
@@ -63,7 +62,7 @@ def fast_triangular_solve(
     a: Element, b: Element, system: System, write: Writer, scope: Scope
 ) -> None:
     """Write the solutions of a batch of systems by what suits their number and size."""
-    if has_blocks(scope):
+    if nest.has_blocks(scope):
         BlockTriangularSolve(a, b, system, write, scope).emit()
         return
     *batch, rows, columns = b.shape.dims

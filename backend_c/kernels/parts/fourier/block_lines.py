@@ -20,11 +20,6 @@ _SECTOR = 32  # bytes that memory moves at once
 _BLOCKS = 264  # fewer leave multiprocessors idle
 
 
-def has_blocks(scope: Scope) -> bool:
-    """Return whether blocks of threads transform."""
-    return scope.settings.has_blocks and scope.is_outermost
-
-
 def have_room(numbers: int, lines: int, part: ElementType) -> bool:
     """Return whether two buffers of lines of numbers have room in shared memory."""
     return 2 * _width(part) * lines * _pitch(numbers, lines, part) <= _MOST

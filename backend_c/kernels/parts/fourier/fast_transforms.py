@@ -11,7 +11,6 @@ from backend_c.ir.element import Element, Writer, array_reader
 from backend_c.ir.loop_ir import INDEX, Apply, Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.fourier.block_fourier import BlockPass, block_factors
-from backend_c.kernels.parts.fourier.block_lines import has_blocks
 from backend_c.kernels.parts.fourier.fast_fourier import LanePass
 from backend_c.kernels.parts.fourier.fourier_pass import Index, Pass, Target, Value
 from backend_c.kernels.parts.fourier.fourier_plan import (
@@ -36,7 +35,7 @@ def has_fast_transform(result: ArrayShape, fft_length: tuple[int, ...], scope: S
 def _split(shape: ArrayShape, axis: int, length: int, scope: Scope) -> tuple[int, int] | None:
     """Return the factors that a transform along an axis is split into, if it is."""
     dims = shape.dims
-    if has_blocks(scope):
+    if nest.has_blocks(scope):
         part = PARTS.get(shape.element_type, shape.element_type)
         return block_factors(length, part, is_last=axis == len(dims) - 1)
     others = (*dims[:axis], *dims[axis + 1 :])
@@ -106,7 +105,7 @@ class FastTransform:
         length = self._length[axis - len(target.dims)]
         signal = self._signal(source, axis, target)
         factors = _split(ArrayShape(self._part, target.dims), axis, length, self._scope)
-        if signal is not None and has_blocks(self._scope) and factors is not None:
+        if signal is not None and nest.has_blocks(self._scope) and factors is not None:
             factors = factors if block_factors(length // 2, self._part, is_last=True) else None
         if factors is None and signal is not None:
             source, target = signal
@@ -166,7 +165,7 @@ class FastTransform:
 
     def _write_pass(self, one: Pass) -> None:
         """Write a pass in lanes or by blocks."""
-        (BlockPass if has_blocks(self._scope) else LanePass)(one).emit()
+        (BlockPass if nest.has_blocks(self._scope) else LanePass)(one).emit()
 
     def _mirrored(self, source: Element, dims: tuple[int, ...]) -> Element:
         """Return the reader of the whole of a spectrum of which there is half, written first where
@@ -189,7 +188,7 @@ class FastTransform:
                 turned = apply("select", is_end, zero, turned, type=imag.type)
             return apply("complex", real, turned, type=self._complex)
 
-        if has_blocks(scope):
+        if nest.has_blocks(scope):
             return Element(ArrayShape(self._complex, dims), at)
         full = self._between(dims)
         with nest.outer(scope, dims[:-1], 4 * length) as row, scope.loop(length) as k:
