@@ -44,7 +44,7 @@ _PROGRAMS = {
     " left_side=true, lower=false, transpose_a=TRANSPOSE",
     "triangular-solve of many systems": "f32[40,8,8] f32[40,8,3] | f32[40,8,3]"
     " triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE",
-    "triangular-solve by panels": "f32[140,140] f32[40,140] | f32[40,140]"
+    "triangular-solve by panels": "f32[140,140] f32[9,140] | f32[9,140]"
     " triangular-solve(a, b), left_side=false, lower=false, transpose_a=NO_TRANSPOSE",
     "fft": "c64[5,360] | c64[5,360] fft(a), fft_type=FFT, fft_length={360}",
     "fft of real numbers": "f32[2,37,60] | c64[2,37,31] fft(a), fft_type=RFFT, fft_length={37,60}",

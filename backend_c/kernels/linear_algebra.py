@@ -16,6 +16,10 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import System
 from backend_c.kernels.parts.factorisation import cholesky_and_substitution as factorisation
 from backend_c.kernels.parts.factorisation.block_exact_cholesky import ExactBlockCholesky
+from backend_c.kernels.parts.factorisation.block_substitution import (
+    has_blocks,
+    substitute_in_blocks,
+)
 from backend_c.kernels.parts.factorisation.fast_cholesky import fast_cholesky
 from backend_c.kernels.parts.factorisation.fast_triangular import fast_triangular_solve
 from backend_c.kernels.parts.fourier.block_columns import BlockColumns
@@ -226,9 +230,22 @@ def triangular_solve(
     strides = (1, size) if is_transposed else (size, 1)
     flags = [Constant(S32, int(flag)) for flag in (lower != is_transposed, unit_diagonal)]
     step, between_vectors = (columns, 1) if left_side else (1, columns)
-    with nest.outer(block, (math.prod(batch), vectors), size * size) as (matrix, vector):
+
+    def starts(matrix: Expr, vector: Expr) -> tuple[Expr, Expr]:
         start = ix.add(ix.multiply(matrix, rows * columns), ix.multiply(vector, between_vectors))
-        corner = ix.multiply(matrix, size * size)
+        return start, ix.multiply(matrix, size * size)
+
+    def given(matrix: Expr, vector: Expr) -> tuple[Expr | Pointer, ...]:
+        start, corner = starts(matrix, vector)
+        into = Pointer(write.arrays[0], start), ix.constant(step)
+        return Pointer(array, corner), *map(ix.constant, (*strides, size)), *flags, *into
+
+    dims = math.prod(batch), vectors
+    if has_blocks(element_type, size, math.prod(dims), block):
+        substitute_in_blocks(block, element_type, size, dims, given)
+        return
+    with nest.outer(block, dims, size * size) as (matrix, vector):
+        start, corner = starts(matrix, vector)
         if element_type not in _ROUTINES:
 
             def along(i: Expr) -> Expr:
@@ -245,14 +262,7 @@ def triangular_solve(
             solution = write.arrays[0]
             factorisation.substitute(entry, solution, place, size, block, unit=unit_diagonal)
             return
-        block.call(
-            f"hlo_substitute_{element_type}",
-            Pointer(array, corner),
-            *map(ix.constant, (*strides, size)),
-            *flags,
-            Pointer(write.arrays[0], start),
-            ix.constant(step),
-        )
+        block.call(f"hlo_substitute_{element_type}", *given(matrix, vector))
 
 
 _ROUTINES = (F32, F64)

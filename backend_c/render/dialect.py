@@ -53,6 +53,7 @@ _BLOCKS = (
     ("hlo_block_sums.h", "hlo_block_sums_"),
     ("hlo_block_fft.h", "hlo_block_fft_"),
     ("hlo_block_factor.h", "hlo_block_factor_"),
+    ("hlo_block_substitute.h", "hlo_block_substitute_"),
 )
 
 OPENMP = Dialect(
