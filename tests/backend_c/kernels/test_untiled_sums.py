@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 # Strips of threads, vectors along lines and along steps, sums that blocks share, single ones.
 SIZES = (
     *((1, 1, 1, 1), (3, 1, 5, 2), (5, 8, 8, 8), (2, 9, 12, 5), (1, 33, 2, 65)),
-    *((2, 7, 1, 70), (1, 3, 9, 90), (2, 1, 40, 100), (1, 1, 1, 9001)),
+    *((2, 7, 1, 70), (1, 3, 9, 90), (2, 1, 40, 100), (1, 1, 1, 9001), (1, 13, 35, 40)),
 )
 LAYOUTS = ((2, 1), (2, 2), (1, 1), (1, 2))
 CASES = [

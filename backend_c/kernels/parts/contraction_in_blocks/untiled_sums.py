@@ -13,10 +13,11 @@ from backend_c.kernels.parts.contraction_in_blocks.block_products import (
 from backend_c.kernels.parts.contraction_in_blocks.block_vectors import BlockVectors
 from backend_c.kernels.parts.contraction_in_blocks.thread_sums import ThreadSums
 
-_FEW = 8  # rows or columns, of which tiles are half empty at least
+_FEW, _SOME = 8, 16  # rows or columns, of which tiles are half empty at least, or have no more
 _STEPS = 8  # that are in shared memory at a time
 _SMALL, _SHORT = 32, 64  # rows or columns, and steps, which tiles of a block hardly begin with
 _ALONG = 32  # steps that threads share if they lie side by side
+_UNDIVIDED = 512  # steps of tiles, which take a microsecond for 16 of them
 
 
 def has_tiles(factors: Factors) -> bool:
@@ -30,12 +31,24 @@ def untiled_sums(
     """Return how to write the sums of a contraction without tiles; None if these take less time."""
     few, lines = sorted((factors.m, factors.n))
     if few > _FEW and factors.k >= _STEPS:
+        if _is_small_product(factors, product):
+            return BlockVectors(factors, product, scope)
         is_small = few < _SMALL and factors.k <= _SHORT and not product.is_tensor
         is_full = factors.batch * few * lines >= _STEPS * ENOUGH * THREADS
         return ThreadSums(factors, product, scope) if is_small and is_full else None
     if few <= _FEW and _shares_steps(factors, scope):
         return BlockVectors(factors, product, scope)
     return ThreadSums(factors, product, scope)
+
+
+def _is_small_product(factors: Factors, product: BlockProduct) -> bool:
+    """Return whether a product of some rows and a matrix, as recurrent cells have it, has too few
+    tiles for all multiprocessors, and too few steps to be divided."""
+    few, lines = sorted((factors.m, factors.n))
+    tiles = factors.batch * -(-lines // _SOME)
+    if few > _SOME or tiles >= ENOUGH or product.parts > 1:
+        return False
+    return _ALONG < factors.k <= _UNDIVIDED
 
 
 def _shares_steps(factors: Factors, scope: Scope) -> bool:
