@@ -1,9 +1,9 @@
 """Write products of a matrix and a few vectors for blocks of threads: as long as memory takes.
 
-A block has some lines of the matrix. Its threads are neighbours where the matrix is: along lines
-that lie side by side, else along steps. Threads of a line share its steps, of which each adds up
-every so-many'th for all vectors; what they have is added in halves. Long sums of few lines are
-divided among blocks, too, and a launch adds those parts up.
+A block has lines of the matrix, or of the matrices of a batch. Its threads are neighbours where
+the matrix is: along lines that lie side by side, else along steps. Threads of a line share its
+steps, of which each adds up every so-many'th for all vectors; what they have is added in halves.
+Long sums of few lines are divided among blocks, too, and a launch adds those parts up.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class BlockVectors:
         self._factors, self._product, self._scope = factors, product, scope
         self._sums = AddedProducts(factors, product, scope)
         self._few, self._lines = sorted((factors.m, factors.n))
+        self._all = factors.batch * self._lines
         self._is_row = factors.m < factors.n  # whether the rows of lhs are the vectors
         matrix = factors.rhs if self._is_row else factors.lhs
         sizes = factors.batch, self._lines, factors.k
@@ -93,34 +94,36 @@ class BlockVectors:
     def _blocks(self, finish: _FinishPart) -> None:
         """Write the sums, or parts of them, block by block."""
         scope, shares = self._scope, self._shares
-        dims = self._factors.batch, shares.blocks, -(-self._lines // shares.lines)
+        dims = shares.blocks, -(-self._all // shares.lines)
         elements = self._few * shares.lines * shares.threads
-        with scope.blocks(dims[0] * dims[1] * dims[2], THREADS) as number:
-            b, part, block = map(scope.bind, ix.delinearize(number, dims))
+        with scope.blocks(dims[0] * dims[1], THREADS) as number:
+            part, block = map(scope.bind, ix.delinearize(number, dims))
             first = scope.bind(ix.multiply(block, shares.lines))
             start = scope.bind(ix.multiply(part, self._length))
             kept = [scope.shared(self._product.sums, elements) for _ in range(self._product.parts)]
             with scope.loop(shares.lines * shares.threads, "threads") as unit:
-                self._add_up((b, first), start, unit, kept)
+                self._add_up(first, start, unit, kept)
             scope.barrier()
             self._halve(kept)
             with scope.loop(self._few * shares.lines, "threads") as number:
                 vector, own = ix.delinearize(number, (self._few, shares.lines))
                 line = ix.add(first, own)
                 with self._within(line):
-                    inside = ix.clamp(0, line, self._lines - 1)
                     at = self._at(vector, own, ix.constant(0))
                     sums = [scope.bind(scope.load(array, at)) for array in kept]
-                    finish(sums, self._place(b, inside, vector), part)
+                    finish(sums, self._place(line, vector), part)
             scope.barrier()
 
     def _within(self, line: Expr) -> AbstractContextManager[None]:
         """Open an ``if`` around what is done of lines that there are."""
-        if ix.bounds(line)[1] < self._lines:
+        if ix.bounds(line)[1] < self._all:
             return nullcontext()
-        return self._scope.when(apply("compare-LT", line, ix.constant(self._lines), type=PRED))
+        return self._scope.when(apply("compare-LT", line, ix.constant(self._all), type=PRED))
 
-    def _place(self, b: Expr, line: Expr, vector: Expr) -> Place:
+    def _place(self, number: Expr, vector: Expr) -> Place:
+        """Return the place of a result, by the number of its line among those of all batches."""
+        inside = ix.clamp(0, number, self._all - 1)
+        b, line = map(self._scope.bind, ix.delinearize(inside, (self._factors.batch, self._lines)))
         return (b, vector, line) if self._is_row else (b, line, vector)
 
     def _at(self, vector: Expr, line: Expr, thread: Expr) -> Expr:
@@ -132,18 +135,16 @@ class BlockVectors:
             return ix.linearize((vector, thread, line), dims)
         return ix.linearize((vector, line, thread), (self._few, shares.lines, shares.threads))
 
-    def _add_up(
-        self, lines: tuple[Expr, Expr], start: Expr, unit: Expr, kept: Sequence[Array]
-    ) -> None:
-        """Write the sums of a thread; ``lines`` are the batch and the first line of the block."""
+    def _add_up(self, first: Expr, start: Expr, unit: Expr, kept: Sequence[Array]) -> None:
+        """Write the sums of a thread, of a block's lines and steps from the ``first`` one and
+        ``start`` on."""
         scope, shares, k = self._scope, self._shares, self._factors.k
         if self._side_by_side:
             thread, own = map(scope.bind, ix.delinearize(unit, (shares.threads, shares.lines)))
         else:
             own, thread = map(scope.bind, ix.delinearize(unit, (shares.lines, shares.threads)))
-        b, first = lines
-        line = scope.bind(ix.clamp(0, ix.add(first, own), self._lines - 1))
-        places = [self._place(b, line, ix.constant(vector)) for vector in range(self._few)]
+        line = ix.add(first, own)
+        places = [self._place(line, ix.constant(vector)) for vector in range(self._few)]
         sums = [self._sums.zeros() for _ in places]
         begin = scope.bind(ix.add(start, thread))
         with scope.loop(shares.steps // shares.together) as turn:
@@ -192,12 +193,11 @@ def _shares(sizes: Sizes, side_by_side: bool, product: BlockProduct) -> _Shares:
         for lines in (_SIDE_BY_SIDE if side_by_side else _APART)
         if THREADS // lines <= most
     ]  # fmt: skip
-    enough = (n for n in usable if batch * -(-count // n) >= ENOUGH)
-    lines = next(enough, usable[-1])
+    lines = next((n for n in usable if batch * count >= n * ENOUGH), usable[-1])
     threads = THREADS // lines
     blocks = 1
     if product.sums is not PRED:  # whose parts no block combines
-        wanted = -(-ENOUGH // (batch * -(-count // lines)))
+        wanted = ENOUGH // -(-batch * count // lines)
         blocks = max(min(wanted, k // (threads * _LONG)), 1)
     steps = -(-k // (threads * blocks))
     together = min(steps, _TOGETHER)
