@@ -50,6 +50,7 @@ _BLOCKS = (
     ("hlo_block_tile.h", "hlo_block_tile_"),
     ("hlo_block_mma.h", "hlo_block_mma_"),
     ("hlo_block_sort.h", "hlo_block_sort_"),
+    ("hlo_block_select.h", "hlo_block_select_"),
     ("hlo_block_sums.h", "hlo_block_sums_"),
     ("hlo_block_fft.h", "hlo_block_fft_"),
     ("hlo_block_factor.h", "hlo_block_factor_"),

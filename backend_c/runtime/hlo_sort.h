@@ -148,15 +148,20 @@ HLO_SORT_PARTS(u32, uint32_t, hlo_sort_key_u32, 0)
 HLO_SORT_PARTS(u64, uint64_t, hlo_sort_key_u64, 0)
 HLO_SORT_PARTS(ordered_u64, uint64_t, hlo_sort_key_u64, 1)
 
-/* Returns element i of a row of 32 bits as a word from 0 up in the order of the values. */
-HLO_FUNCTION uint32_t hlo_sort_word_u32(const unsigned char *row, int64_t i, int kind,
-                                        uint32_t flip) {
-    uint32_t bits;
-    memcpy(&bits, row + i * 4, sizeof bits);
+/* Returns the bits of an element as a word from 0 up in the order of the values. */
+HLO_FUNCTION uint32_t hlo_sort_bits_word_u32(uint32_t bits, int kind, uint32_t flip) {
     if (kind == HLO_SORT_FLOAT) {
         bits ^= ((uint32_t)0 - (bits >> 31)) >> 1;
     }
     return (kind == HLO_SORT_UNSIGNED ? bits : bits ^ 0x80000000u) ^ flip;
+}
+
+/* The same of element i of a row of 32 bits. */
+HLO_FUNCTION uint32_t hlo_sort_word_u32(const unsigned char *row, int64_t i, int kind,
+                                        uint32_t flip) {
+    uint32_t bits;
+    memcpy(&bits, row + i * 4, sizeof bits);
+    return hlo_sort_bits_word_u32(bits, kind, flip);
 }
 
 HLO_FUNCTION uint64_t hlo_sort_packed(uint32_t word, int64_t i) {

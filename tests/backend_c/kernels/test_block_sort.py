@@ -12,6 +12,7 @@ import backend_c
 import hlo
 import interp
 from backend_c.ir.settings import Settings
+from backend_c.kernels.parts.sorting import block_selection
 from backend_c.native.cuda_emulation import Schedule
 from backend_c.pipeline import emulated
 from fuzz.oracles.cuda_emulated import SIZES
@@ -77,6 +78,24 @@ def test_every_sort_in_blocks_of_every_size() -> None:
         for number, threads in enumerate(SIZES):
             found = program(*arguments, schedule=Schedule(threads, 2, seed=number))
             assert not differences(expected, found), (name, threads)
+
+
+def test_few_of_parts_and_of_equal_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of equal elements the first; NaN and zeros in total order."""
+    monkeypatch.setattr(block_selection, "_PART", 70)
+    monkeypatch.setattr(block_selection, "_BLOCKS", 3)
+    modules = [topk("1,777", 33), topk("2,150", 149), topk("2,290", 9, "s8")]
+    programs = emulated(modules, Settings(grain=1, has_blocks=True))
+    for module, program in zip(modules, programs, strict=True):
+        (keys,) = (np.array(a) for a in from_seed(module, 0))
+        others = keys.copy()
+        others[:, ::2], others[:, 1::3] = 1, -0.0
+        if others.dtype.kind == "f":
+            others[:, 5::7] = np.nan
+        for given in (keys, others, np.zeros_like(keys)):
+            expected = interp.evaluate(module, given)
+            for schedule in (Schedule(50, 2, seed=1), Schedule(256, 1)):
+                assert not differences(expected, program(given, schedule=schedule))
 
 
 def test_merges_by_what_is_no_order_are_those_of_one_thread() -> None:

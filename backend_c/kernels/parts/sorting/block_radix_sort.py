@@ -1,8 +1,7 @@
 """Write radix sorts of rows of words by blocks of threads (runtime/hlo_block_sort.h).
 
 Rows of at most a tile are sorted in shared memory at once. Longer ones take three launches for each
-digit of 4 bits: all tiles count, a block per row adds up, all tiles place. The first few of a row
-are the first few of its tiles' first few, as often as it takes.
+digit of 4 bits: all tiles count, a block per row adds up, all tiles place.
 """
 
 from __future__ import annotations
@@ -18,17 +17,11 @@ from hlo.types import U32
 _TILE, _THREADS = 1024, 256  # HLO_BLOCK_TILE
 _DIGIT, _DIGITS = 4, 16
 _SHORT = 48  # words that one thread sorts by insertion as soon: HLO_SORT_INSERTED
-_FEW = _TILE // 4  # of a tile, so that each round leaves a quarter
 
 
 def has_blocks(length: int, scope: Scope) -> bool:
     """Return whether blocks of threads sort rows of a length."""
     return scope.settings.has_blocks and scope.is_outermost and length > _SHORT
-
-
-def selects(keep: int) -> bool:
-    """Return whether so few words of a row are found without sorting it."""
-    return keep <= _FEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,7 @@ class BlockRadixSort:
         """Write the sorts of all rows; return the arrays that have the result."""
         scope, tiles = self.scope, -(-length // _TILE)
         if tiles == 1:
-            self._tile(words, length, length, words)
+            self._row(words, length)
             return words
         counts = scope.scratch(U32, self.rows * _DIGITS * tiles)
         for shift in range(self.low, self.high, _DIGIT):
@@ -84,31 +77,15 @@ class BlockRadixSort:
         place = ix.add(ix.multiply(row, _DIGITS * tiles), tile)
         return ix.multiply(row, length), first, count, place
 
-    def least(self, words: Array, length: int, keep: int) -> tuple[Array, int]:
-        """Write the selection of the first words of each row; return them, rows of a length."""
-        while True:
-            tiles = -(-length // _TILE)
-            last = length - (tiles - 1) * _TILE
-            left = (tiles - 1) * keep + min(keep, last)
-            into = self.scope.scratch(words.element_type, self.rows * left)
-            self._tile([words], length, keep, [into])
-            words, length = into, left
-            if tiles == 1:
-                return words, length
-
-    def _tile(self, words: Sequence[Array], length: int, keep: int, into: Sequence[Array]) -> None:
-        """Write the sort of each tile of each row, of which the first words are kept."""
-        scope, tiles = self.scope, -(-length // _TILE)
-        kept = (tiles - 1) * keep + min(keep, length - (tiles - 1) * _TILE)
-        with scope.blocks(self.rows * tiles, _THREADS) as number:
-            row, tile = map(scope.bind, ix.delinearize(number, (self.rows, tiles)))
-            start, first, count, _ = self._of_tile(number, tiles, length)
-            source = self._pointers(words, ix.add(start, first))
-            target = ix.add(ix.multiply(row, kept), ix.multiply(tile, keep))
+    def _row(self, words: Sequence[Array], length: int) -> None:
+        """Write the sort of each row where it is, of at most a tile."""
+        scope = self.scope
+        with scope.blocks(self.rows, _THREADS) as row:
+            place = self._pointers(words, ix.multiply(row, length))
             limits = ix.constant(self.low), ix.constant(self.high)
             name = f"hlo_block_sort_tile_{self.form}"
-            kept_words = ix.constant(keep), *self._pointers(into, target)
-            scope.call(name, *source, count, *limits, *self.by, *kept_words)
+            count = ix.constant(length)
+            scope.call(name, *place, count, *limits, *self.by, count, *place)
 
     def _pointers(self, arrays: Sequence[Array], start: Expr) -> list[Expr | Pointer]:
         """Return a word's address and that of the number beside it, or null."""

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer, array_reader
-from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr, Pointer
+from backend_c.ir.loop_ir import INDEX, Apply, Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.sorting.block_radix_sort import BlockRadixSort, has_blocks, selects
+from backend_c.kernels.parts.sorting.block_radix_sort import BlockRadixSort, has_blocks
+from backend_c.kernels.parts.sorting.block_selection import selects, write_selection
 from backend_c.kernels.parts.sorting.orderings import Order
 from hlo.types import F32, F64, PRED, S32, S64, U32, U64, ElementType
 
@@ -78,6 +79,9 @@ class RadixSort:
         if not by_blocks and self._is_packed and 4 * self._keep + _SLACK <= self._length:
             self._results([self._least()], 2 * self._keep + _SLACK, write)
             return
+        if by_blocks and self._is_packed and selects(self._keep, self._length):
+            self._results([self._selected()], self._keep, write)
+            return
         words = [scope.scratch(self._word, elements)]
         if self._is_ordered:
             words.append(scope.scratch(U32, elements))
@@ -86,10 +90,6 @@ class RadixSort:
             values = self._words(self._key.at(*index), index[self._dimension])
             for array, value in zip(words, values, strict=False):
                 scope.store(array, place, value)
-        if by_blocks and self._is_packed and self._keep < self._length and selects(self._keep):
-            least, length = self._by_blocks().least(words[0], self._length, self._keep)
-            self._results([least], length, write)
-            return
         others = [scope.scratch(array.element_type, elements) for array in words]
         if by_blocks:
             words = self._by_blocks().sort(words, others, self._length)
@@ -107,9 +107,9 @@ class RadixSort:
 
     def _in_memory(self, operand: Element) -> Element:
         """Return an operand that may be read in any order, as often as wanted."""
-        if operand.array is not None:
-            return operand
         scope, shape = self._scope, operand.shape
+        if operand.array is not None or _is_of_index(operand, scope):
+            return operand
         array = scope.scratch(shape.element_type, shape.elements, frozen=True)
         with nest.split(scope, shape.dims) as index:
             scope.store(array, ix.linearize(index, shape.dims), operand.at(*index))
@@ -191,20 +191,30 @@ class RadixSort:
         scope, length = self._scope, 2 * self._keep + _SLACK
         kept, other = (scope.scratch(U64, self._rows * length) for _ in range(2))
         row_of, kind = self._row_of_words()
-        flip = 2**self._bits - 1 if self._order.falls else 0
         with self._each_row() as row:
             start = ix.multiply(row, length)
             scope.call(
                 "hlo_sort_least_u32",
                 Pointer(row_of, ix.multiply(row, self._length)),
                 ix.constant(kind),
-                Constant(U32, flip),
+                Constant(U32, self._flip),
                 ix.constant(self._length),
                 ix.constant(self._keep),
                 Pointer(kept, start),
                 Pointer(other, start),
             )
         return kept
+
+    def _selected(self) -> Array:
+        """Write the same by blocks of threads."""
+        row_of, kind = self._row_of_words()
+        form = ix.constant(kind), Constant(U32, self._flip)
+        return write_selection(self._scope, (row_of, form), self._rows, self._length, self._keep)
+
+    @property
+    def _flip(self) -> int:
+        """Return what keys are exclusive-or'd with."""
+        return 2**self._bits - 1 if self._order.falls else 0
 
     def _row_of_words(self) -> tuple[Array, int]:
         """Return elements of 32 bits, rows one after the other, and their kind."""
@@ -258,6 +268,13 @@ class RadixSort:
             first = ix.multiply(chunk, size)
             count = ix.clamp(0, ix.subtract(self._length, first), size)
             yield ix.multiply(row, self._length), first, count, ix.multiply(task, 1 << bits)
+
+
+def _is_of_index(operand: Element, scope: Scope) -> bool:
+    """Return whether elements are a conversion of an index at most, as those of iota."""
+    with scope.undone(), scope.draft(operand.shape.dims) as index:
+        value = operand.at(*index)
+    return isinstance(value, Apply) and value.operation == "convert" and value.operands[0] in index
 
 
 def _word(value: Expr, word: ElementType) -> Expr:
