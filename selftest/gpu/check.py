@@ -3,11 +3,12 @@
     python -m selftest.gpu.check [--minutes 8] [--workers N] [--state DIR] [--write FILE]
 
 Every op on every type, large ops, regressions and corpus, drawn programs: their bits against the
-interpreter's, each run twice; then large ops under compute-sanitizer where that is on the path, and
-the time of programs (bench.gpu). Units run in processes of their own, as many side by side as there
-are processors: one that crashes or hangs is noted, and its programs are run one by one. What is
-done is kept in ``--state``: the same command goes on where it was. Exit status 0 if all is done and
-right, 1 if something is wrong, 75 if the time is up.
+interpreter's, each run twice; arrays to and from other libraries; large ops under compute-sanitizer
+where that is on the path; and the time of programs (bench.gpu), also by XLA and PyTorch where they
+are installed. Units run in processes of their own, as many side by side as there are processors:
+one that crashes or hangs is noted, and its programs are run one by one. What is done is kept in
+``--state``: the same command goes on where it was. Exit status 0 if all is done and right, 1 if
+something is wrong, 75 if the time is up.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,9 @@ _SANITIZED = "large ops"
 _NO_UNIT, _NO_GPU, _FOUND = 3, 69, 86
 _ROOT = Path(__file__).parents[2]
 _UNIT_SECONDS = 240  # of one unit, compiling included: then it hangs
+_BENCH_SECONDS = 400  # of a unit of programs, with their compilers
+_BENCH_OF = "bench by "
+_PEERS = {"xla": "jax", "eager": "torch", "inductor": "torch"}  # and the packages that they need
 
 
 class NoGpuError(Error):
@@ -99,10 +104,13 @@ def _failed(piece: str, number: int, why: str) -> dict[str, Any]:
 
 
 def _asked(
-    run: Run, words: Sequence[str], before: Sequence[str] = ()
+    run: Run,
+    words: Sequence[str],
+    before: Sequence[str] = (),
+    module: str = "selftest.gpu.unit",
 ) -> tuple[dict[str, Any] | None, int]:
     """Run a unit in a process; return its row, if it gave one, and its status."""
-    command = [*before, sys.executable, "-m", "selftest.gpu.unit", *words, *run.options]
+    command = [*before, sys.executable, "-m", module, *words, *run.options]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_UNIT_SECONDS
@@ -143,28 +151,49 @@ def _of_tool(tool: str, number: int, row: dict[str, Any] | None, status: int) ->
     return found | {"piece": tool, "errors": found["errors"] + (status == _FOUND), "wrong": wrong}
 
 
+def exchanged(run: Run) -> bool:
+    """Exchange arrays with other libraries; return whether all is done."""
+    return _run(run, "exchange", partial(_exchange, run), workers=1)
+
+
+def _exchange(run: Run, number: int) -> Iterator[dict[str, Any]]:
+    """Run the only unit of exchanges."""
+    if number:
+        yield {"piece": "exchange", "done": True}
+        return
+    row, status = _asked(run, [], module="selftest.gpu.exchange")
+    yield row or _failed("exchange", 0, f"the process ended with status {status}")
+
+
 def measured(run: Run) -> bool:
-    """Measure the time of programs, one at a time; return whether all is done."""
-    return _run(run, "bench", partial(_benched, run), workers=1)
+    """Measure the time of programs, and by compilers that are installed, one unit at a time; return
+    whether all is done."""
+    # Emulated threads are beside no GPU that others could use.
+    there = [] if "--emulated" in run.options else [p for p, n in _PEERS.items() if find_spec(n)]
+    pieces = ("bench", *(f"{_BENCH_OF}{peer}" for peer in there))
+    return all(_run(run, piece, partial(_benched, run, piece), workers=1) for piece in pieces)
 
 
-def _benched(run: Run, number: int) -> Iterator[dict[str, Any]]:
-    """Yield the row of a program, or the one that ends the piece."""
-    command = [sys.executable, "-m", "bench.gpu", "--number", str(number), "--json", *run.options]
+def _benched(run: Run, piece: str, number: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a unit of programs, or the one that ends the piece."""
+    peer = piece.removeprefix("bench").removeprefix(" by ")
+    words = ["--peer", peer] if peer else list(run.options)
+    command = [sys.executable, "-m", "bench.gpu", "--unit", str(number), "--json", *words]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_UNIT_SECONDS
+            command, capture_output=True, text=True, check=False, timeout=_BENCH_SECONDS
         )
     except subprocess.TimeoutExpired:
-        yield {"piece": "bench", "unit": number, "name": f"program {number}", "error": "hangs"}
+        yield {"piece": piece, "unit": number, "name": f"unit {number}", "error": "hangs"}
         return
     if done.returncode == _NO_UNIT:
-        yield {"piece": "bench", "done": True}
-    elif done.returncode:
+        yield {"piece": piece, "done": True}
+        return
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode:
         error = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        yield {"piece": "bench", "unit": number, "name": f"program {number}", "error": error}
-    else:
-        yield json.loads(done.stdout.splitlines()[-1]) | {"piece": "bench", "unit": number}
+        rows.append({"name": f"unit {number}", "error": error})
+    yield from (row | {"piece": piece, "unit": number} for row in rows)
 
 
 def _when() -> str:
@@ -197,7 +226,7 @@ def main(words: Sequence[str] | None = None) -> int:
     records = Records(given.state)
     run = Run(records, time.monotonic() + 60 * given.minutes, tuple(options), given.workers)
     try:
-        is_done = pieces(run) and sanitized(run) and measured(run)
+        is_done = pieces(run) and exchanged(run) and sanitized(run) and measured(run)
     except NoGpuError as error:
         print(f"gpu-check: {error}", file=sys.stderr)
         return 1

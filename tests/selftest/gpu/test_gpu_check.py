@@ -31,11 +31,13 @@ def test_the_page_says_that_nothing_was_measured() -> None:
     page = (ROOT / "docs" / "gpu.md").read_text("utf-8")
     assert page == text([]) or "**Not measured.**" not in page
     assert "**Not measured.**" in text([])
-    told = text([ROW, {"piece": "bench", "unit": 0, "name": "copy", "ms": 1.0, "GB/s": 2000.0,
-                       "% of copy": 100.0}], "2026-01-01, commit abc")  # fmt: skip
+    timed = {"piece": "bench", "unit": 0, "name": "copy", "ms": 1.0, "% of copy": 100.0}
+    by_xla = {"piece": "bench by xla", "unit": 0, "name": "copy", "xla": 2.0}
+    told = text([ROW, timed, by_xla], "2026-01-01, commit abc")
     assert "a GPU, 2026-01-01, commit abc." in told and "Not measured" not in told
     assert "| 60 | 1 | 0 | 0 | 2 |" in told
-    assert "| `copy` | 1 | 2e+03 | 100 |  |  |" in told
+    assert "| `copy` | 1 | 100 |  |  | 2 |  |  | 0.5 |" in told
+    assert "Geometric mean of ours / XLA: 0.50, of 1 programs." in told
 
 
 def test_what_is_wrong_is_told_in_lines_of_code() -> None:
