@@ -8,6 +8,7 @@ from typing import NamedTuple
 from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
 from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,
@@ -22,11 +23,13 @@ from backend_c.ir.loop_ir import (
     subexpressions,
 )
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.block_transposition import write_in_blocks
 from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
 from backend_c.kernels.parts.contraction.factors import Patches, Read
 from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
 from backend_c.kernels.parts.contraction_in_blocks.patch_corners import PatchCorners
-from hlo.types import PRED, ElementType
+from backend_c.kernels.parts.transposed_map import TransposedMap
+from hlo.types import PRED, ArrayShape, ElementType
 
 # Operations that take no longer than the load of a factor; others are not done again by each block.
 _CHEAP = frozenset({
@@ -69,6 +72,20 @@ def staged_read(read: Read, sizes: Sizes, scope: Scope) -> Read:
     return lambda b, line, step: (Load(array, ix.linearize((b, line, step), sizes)), ())
 
 
+def _turned(read: Read, sizes: Sizes, element_type: ElementType, scope: Scope) -> Read:
+    """Write a factor whose lines lie side by side out in the order of its steps."""
+    array = scope.scratch(element_type, sizes[0] * sizes[1] * sizes[2], frozen=True)
+    shape = ArrayShape(element_type, sizes)
+
+    def at(*index: Expr) -> Expr:
+        b, line, step = index
+        return as_type(counted(*read(b, line, step)), element_type)
+
+    tiled = TransposedMap(scope, [Element(shape, at)], [0], along=1, last=2, is_moved=False)
+    write_in_blocks(tiled, Writer(scope, (shape,), (array,), (None,)))
+    return lambda b, line, step: (Load(array, ix.linearize((b, line, step), sizes)), ())
+
+
 def _anywhere(sizes: Sizes) -> list[Variable]:
     """Return variables that stand for any index."""
     return [Variable(INDEX, f"any_{d}", 0, max(size - 1, 0)) for d, size in zip("bik", sizes)]
@@ -106,6 +123,10 @@ class Staging:
         self._corners = PatchCorners(patches, shape.lines, scope) if patches is not None else None
         self._read = staged_read(read, sizes, scope)
         lines_first = has_lines_side_by_side(self._read, sizes, scope)
+        # Tensor cores read bytes along steps alone: one by one they would take longest of all.
+        if lines_first and shape.is_tensor and shape.type.bits == 8 and patches is None:
+            self._read = _turned(self._read, sizes, shape.type, scope)
+            lines_first = False
         self._reads_across = lines_first
         self.is_across = lines_first and shape.type.bits == 16 if shape.is_tensor else True
         size = shape.type.numpy.itemsize
