@@ -10,6 +10,7 @@ from typing import NamedTuple
 from backend_c.cuda.threads import launch_shape
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Kernel, Loop, every
+from backend_c.render.shared_memory import dynamic_shared_bytes
 from backend_c.render.statements import block_size
 
 WARP = 32
@@ -39,7 +40,7 @@ def geometry(kernel: Kernel) -> Geometry:
     elements = _most(kernel, "parallel lanes")
     threads = own or _threads(elements or _most(kernel, "lanes"))
     blocks = max(rows, -(-elements // threads), 1)
-    return Geometry(min(blocks, MOST_BLOCKS), threads)
+    return Geometry(min(blocks, MOST_BLOCKS), threads, dynamic_shared_bytes(kernel))
 
 
 def _threads(iterations: int) -> int:

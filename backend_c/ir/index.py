@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable, subexpressions
 
+_MOST_THREADS = 1024  # of a block, as CUDA has it
 _LIMIT = 2**62
 _AffineForm = tuple[dict[Expr, int], int]  # coefficients of atoms, and a constant
 
@@ -126,12 +127,8 @@ def bounds(expression: Expr) -> tuple[int, int]:
         case Apply("add", (lhs, rhs), _):
             one, other = bounds(lhs), bounds(rhs)
             return one[0] + other[0], one[1] + other[1]
-        case Apply("multiply", (lhs, Constant(_, factor)), _):
-            ends = sorted(end * int(factor) for end in bounds(lhs))  # type: ignore[arg-type]
-            return ends[0], ends[1]
-        case Apply("divide", (lhs, Constant(_, divisor)), _):
-            low, high = bounds(lhs)
-            return low // int(divisor), high // int(divisor)  # type: ignore[arg-type]
+        case Apply("multiply" | "divide", (lhs, rhs), _):
+            return _bounds_of_two(expression.operation, bounds(lhs), bounds(rhs))
         case Apply("modulo", (_, Constant(_, divisor)), _):
             return 0, int(divisor) - 1  # type: ignore[arg-type]
         case Apply("clamp", (low_end, _, high_end), _):
@@ -140,8 +137,23 @@ def bounds(expression: Expr) -> tuple[int, int]:
             # An index read from memory (a start index, a size) is bounded by its type at least.
             low, high = _integer_bounds(source)
             return max(low, -_LIMIT), min(high, _LIMIT)
+        case Apply("thread" | "threads", (), _):
+            return 0, _MOST_THREADS
         case _:
             return -_LIMIT, _LIMIT
+
+
+def _bounds_of_two(
+    operation: str, left: tuple[int, int], right: tuple[int, int]
+) -> tuple[int, int]:
+    """Enclose a product, or a quotient rounded down."""
+    if operation == "multiply":
+        ends = [one * other for one in left for other in right]
+    elif right[0] > 0:
+        ends = [one // other for one in left for other in right]
+    else:
+        return -_LIMIT, _LIMIT
+    return max(min(ends), -_LIMIT), min(max(ends), _LIMIT)
 
 
 def is_inside(load: Load) -> bool:

@@ -31,6 +31,8 @@ from hlo.errors import DeviceError
 
 _NOT_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: apart from the default stream
 _BY_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may allocate meanwhile
+_MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_USUAL_SHARED = 48 << 10  # bytes that every kernel may ask for
 _FEWEST = 2  # steps of a stretch that is worth a graph
 _MOST_WRITTEN_OUT = 1 << 12  # steps of a loop, all trips together, that are one graph
 _HELD_BACK = 2  # runs with the same addresses before a stretch is captured
@@ -154,7 +156,7 @@ class HostRun:
         self._has_graphs = launcher is launch_as_planned and not alone
         self.stream = self._driver.made("cuStreamCreate", "CUstream", _NOT_BLOCKING)
         self._launches = [
-            PreparedLaunch(step, module.function(step.kernel), self._driver.ffi, fixed)
+            PreparedLaunch(step, self._function(module, step), self._driver.ffi, fixed)
             for step in launches(host)
         ]
         self._parts = self._divided(host.steps)
@@ -193,6 +195,14 @@ class HostRun:
         if self.stream is not None:
             self._driver.call("cuStreamDestroy_v2", self.stream)
             self.stream = None
+
+    def _function(self, module: LoadedModule, step: LaunchKernel) -> Any:
+        """Return the kernel of a launch, which may use the shared memory that it asks for."""
+        function, shared = module.function(step.kernel), step.geometry.shared
+        if shared > _USUAL_SHARED:
+            doing = f"asking for {shared} bytes of shared memory for {step.kernel}"
+            self._driver.call("cuFuncSetAttribute", function, _MOST_SHARED, shared, doing=doing)
+        return function
 
     def _divided(self, steps: Sequence[HostStep]) -> list[_Part]:
         """Divide steps at the decisions of the host; short loops of known trips are written out."""

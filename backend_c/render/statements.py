@@ -39,6 +39,7 @@ from backend_c.render.c_types import array_type, loaded, memory_type, register_t
 from backend_c.render.dialect import Dialect
 from backend_c.render.eager_loads import chosen
 from backend_c.render.operations import operand_binding, render_operation
+from backend_c.render.shared_memory import dynamic_shared
 from hlo.types import F64, ElementType
 
 _INDENT = "    "
@@ -65,7 +66,11 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect, body: type[Body] | 
     arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     unused = [f"{_INDENT}(void){a.name};" for a in arrays if a.name not in used]
     threads = block_size(kernel)
-    bound = f" __launch_bounds__({threads})" if threads else ""
+    # Two blocks share a multiprocessor: one computes while the other waits for memory.
+    bound = f" __launch_bounds__({threads}, 2)" if threads else ""
+    if threads:  # a number that the compiler knows: loops of as many iterations are none
+        unused.append(f"{_INDENT}HLO_REQUIRE_THREADS({threads});")
+        lines = [line.replace("blockDim.x", f"HLO_THREADS({threads})") for line in lines]
     head = f"{dialect.kernel}{bound} {name}({', '.join(parameters) or 'void'}) {{"
     return "\n".join([head, *unused, *lines, "}", ""])
 
@@ -124,6 +129,7 @@ class Body:
     def __init__(self, dialect: Dialect, kernel: Kernel) -> None:
         self._dialect = dialect
         self._numerics = kernel.numerics
+        self._dynamic = dynamic_shared(kernel)
         self._uses: Counter[str] = Counter()
         self._used_in_inner_block: set[str] = (
             set()
@@ -191,8 +197,12 @@ class Body:
                 return [f"{register_type(variable.type)} {variable.name}{start};"]
             case LocalArray(array):
                 # Aligned, so that neighbouring elements are read as one vector.
+                kind, name = array_type(array), array.name
+                if name in self._dynamic:
+                    words = f"{kind}, {name}, {array.elements}, {self._dynamic[name]}"
+                    return [f"HLO_DYNAMIC_SHARED({words});"]
                 place = "__shared__ __align__(16) " if array.is_shared else ""
-                return [f"{place}{array_type(array)} {array.name}[{array.elements}];"]
+                return [f"{place}{kind} {name}[{array.elements}];"]
 
     def _let(self, variable: Variable, value: Expr) -> list[str]:
         """Render a let; if pure, short, and used once in its block, keep its text for the use."""

@@ -47,7 +47,7 @@ _PARAMETERS = (
 ENTRY = f"void hlo_entry{_PARAMETERS}"
 # Of dialects without an entry: the name in a kernel's head, and what starts the random state.
 LAUNCHED = re.compile(
-    r'^extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(', re.MULTILINE
+    r'^extern "C" __global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(', re.MULTILINE
 )
 RANDOM_KERNEL = "hlo_random_start"
 RANDOM_START = f"""\

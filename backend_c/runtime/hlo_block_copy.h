@@ -5,6 +5,8 @@
  *                                             the first `there` are copied, zeros for the rest
  *   hlo_block_copies_done()                   waits for what the thread started; other threads see
  *                                             it behind the next barrier
+ *   hlo_block_copies_group()                  ends a group of copies, which may be empty
+ *   hlo_block_copies_but_N()                  waits for all groups but the last N
  *
  * `to` is aligned to its size, to 16 bytes of a line; a line may come from anywhere.
  */
@@ -45,6 +47,21 @@ HLO_FUNCTION void hlo_block_copies_done(void) {
     hlo_emulated_copies_done();
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
+}
+
+HLO_FUNCTION void hlo_block_copies_group(void) {
+#if defined(CUDA_EMULATION_H)
+    hlo_emulated_copies_group();
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+HLO_FUNCTION void hlo_block_copies_but_1(void) {
+#if defined(CUDA_EMULATION_H)
+    hlo_emulated_copies_but(1);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group 1;" : : : "memory");
 #endif
 }
 

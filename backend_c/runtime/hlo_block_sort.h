@@ -32,7 +32,7 @@ enum {
 
 /* A loop whose iterations the threads of the block share. */
 #define HLO_BY_THREADS(n, count) \
-    for (int64_t n = (int64_t)threadIdx.x; n < (count); n += (int64_t)blockDim.x)
+    for (int64_t n = (int64_t)threadIdx.x; n < (count); n += (int64_t)HLO_THREADS(HLO_BLOCK_UNITS))
 
 /* Makes of the sums of 256 segments the sums of those before each (Hillis and Steele); returns the
  * array of the result, one of both. */

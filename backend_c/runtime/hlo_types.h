@@ -71,6 +71,24 @@
 #endif
 #endif
 
+/* The threads of a block whose kernel is made for so many: a GPU gives it these, and its compiler
+ * may know. Emulated blocks have any number, and loops that threads share take more turns. */
+#if defined(CUDA_EMULATION_H)
+#define HLO_THREADS(n) blockDim.x
+#define HLO_REQUIRE_THREADS(n) (void)0
+#define HLO_DYNAMIC_SHARED(T, name, elements, offset) __shared__ __align__(16) T name[elements]
+#elif defined(__CUDACC__)
+#define HLO_THREADS(n) ((unsigned int)(n))
+#define HLO_REQUIRE_THREADS(n)           \
+    if (blockDim.x != HLO_THREADS(n)) {  \
+        __trap();                        \
+    }
+/* Of more than 48 KiB, shared memory is asked for when a kernel is launched: arrays lie in it. */
+extern __shared__ __align__(16) unsigned char hlo_shared_bytes[];
+#define HLO_DYNAMIC_SHARED(T, name, elements, offset) \
+    T *const name = (T *)(hlo_shared_bytes + (offset))
+#endif
+
 /* Whether floats are computed by vector instructions, so that detours over them pay. */
 #if !defined(HLO_PORTABLE) && !defined(__CUDACC__) && (defined(__SSE2__) || defined(__aarch64__))
 #define HLO_VECTOR_UNIT 1

@@ -86,6 +86,11 @@ FAULTS = {
         "hlo_block_copy_4(&s[t], &a0[t], true); if (t < 32) { hlo_block_copies_done(); }"
         " __syncthreads(); r0[g] = s[63 - t];",
     ),
+    "a copy of a group that is not waited for": (
+        "copy not awaited",
+        "hlo_block_copy_4(&s[t], &a0[t], true); hlo_block_copies_group();"
+        " hlo_block_copies_but_1(); __syncthreads(); r0[g] = s[63 - t];",
+    ),
     "a copy read before the barrier": (
         "read race",
         "hlo_block_copy_4(&s[t], &a0[t], true); hlo_block_copies_done(); r0[g] = s[63 - t];",
@@ -154,6 +159,8 @@ SOUND = {
     " __syncthreads(); r0[g] = s[63 - t]; __syncthreads(); if (t < 16) {"
     " hlo_block_copy_line_4(&s[4 * t], &a0[4 * t], 4); } hlo_block_copies_done(); __syncthreads();"
     " r0[g] += s[63 - t];",
+    "copies in groups": "hlo_block_copy_4(&s[t], &a0[t], true); hlo_block_copies_group();"
+    " hlo_block_copies_group(); hlo_block_copies_but_1(); __syncthreads(); r0[g] = s[63 - t];",
     "no shared array at all": "if (t < 3) { r0[g] = 1.0f; }",
 }
 

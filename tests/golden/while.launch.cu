@@ -29,8 +29,15 @@ int launch(module_kernel kernel, const char *what, unsigned int blocks, unsigned
         words[n] = &values[n];
     }
     const void *function = module_kernels[kernel];
-    cudaError_t error = cudaLaunchKernel(function, dim3(blocks, 1, 1), dim3(threads, 1, 1), words,
-                                         shared, stream);
+    cudaError_t error = cudaSuccess;
+    if (shared > 49152) {
+        error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     (int)shared);
+    }
+    if (error == cudaSuccess) {
+        error = cudaLaunchKernel(function, dim3(blocks, 1, 1), dim3(threads, 1, 1), words, shared,
+                                 stream);
+    }
 #ifdef MODULE_TRACE
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     if (error != cudaSuccess) {

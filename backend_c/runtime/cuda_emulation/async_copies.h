@@ -12,17 +12,17 @@ namespace {
 struct pending_copy {
     unsigned char *to;
     unsigned char bytes[16];
-    uint32_t size;
+    uint32_t size, group;
 };
 
 struct copy_queue {
     pending_copy *copies;
-    uint32_t count, capacity;
+    uint32_t count, capacity, groups; /* groups that have ended */
 } queues[HLO_MOST_THREADS];
 
 /* Of the threads of a block that begins: what others left behind is forgotten. */
 void forget_copies() {
-    for (uint32_t n = 0; n < blockDim.x; ++n) queues[n].count = 0;
+    for (uint32_t n = 0; n < blockDim.x; ++n) queues[n].count = queues[n].groups = 0;
 }
 
 }  // namespace
@@ -47,19 +47,39 @@ void hlo_emulated_copy_async(void *to, const void *from, uint32_t size, uint32_t
     memcpy(made->bytes, from, bytes);
     made->to = (unsigned char *)to;
     made->size = size;
+    made->group = queue->groups;
 }
 
-void hlo_emulated_copies_done(void) {
+void hlo_emulated_copies_group(void) { ++queues[threadIdx.x].groups; }
+}
+
+namespace {
+
+/* Makes the copies of the first groups, the oldest first. */
+void make_copies(uint32_t groups) {
     copy_queue *queue = &queues[threadIdx.x];
-    for (uint32_t n = 0; n < queue->count; ++n) {
-        const pending_copy *one = &queue->copies[n];
+    uint32_t made = 0;
+    for (; made < queue->count && queue->copies[made].group < groups; ++made) {
+        const pending_copy *one = &queue->copies[made];
         memcpy(one->to, one->bytes, one->size);
         hlo_cell *cells = &shared_cells[(uintptr_t)one->to - (uintptr_t)__start_hlo_shared];
         for (uint32_t byte = 0; byte < one->size; ++byte) {
             cells[byte].write = hlo_access_made(now.interval, now.thread, now.tick);
         }
     }
-    queue->count = 0;
+    queue->count -= made;
+    memmove(queue->copies, queue->copies + made, queue->count * sizeof *queue->copies);
+}
+
+}  // namespace
+
+extern "C" {
+
+void hlo_emulated_copies_done(void) { make_copies(UINT32_MAX); }
+
+void hlo_emulated_copies_but(uint32_t last) {
+    const uint32_t groups = queues[threadIdx.x].groups;
+    make_copies(groups > last ? groups - last : 0);
 }
 }
 

@@ -71,6 +71,8 @@ void hlo_emulated_atomic(const void *place, uint32_t bytes);
 /* A copy to shared memory: the first `bytes` of `size` bytes, and zeros. */
 void hlo_emulated_copy_async(void *to, const void *from, uint32_t size, uint32_t bytes);
 void hlo_emulated_copies_done(void);
+void hlo_emulated_copies_group(void);
+void hlo_emulated_copies_but(uint32_t last);
 void hlo_emulated_range(const void *place, int64_t bytes, int is_write);
 }
 

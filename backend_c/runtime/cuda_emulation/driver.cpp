@@ -58,6 +58,7 @@ struct CUctx_st {
 struct CUfunc_st {
     const hlo_emulated_kernel *kernel;
     hlo_launch_type launch;
+    unsigned int most_shared; /* bytes that a launch may ask for */
 };
 struct CUmod_st {
     void *library;
@@ -273,7 +274,7 @@ HLO_EXPORTED int64_t hlo_emulated_alive(void) {
 
 /* Makes a function of a kernel in this program, for the runtime API. */
 CUfunction hlo_emulated_function(const hlo_emulated_kernel *kernel, hlo_launch_type launch) {
-    CUfunction made = new CUfunc_st{kernel, launch};
+    CUfunction made = new CUfunc_st{kernel, launch, 48u << 10};
     functions.insert(made);
     return made;
 }
@@ -440,6 +441,15 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return SUCCESS;
 }
 
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+    HLO_REQUIRE_USABLE;
+    if (!functions.count(function)) return INVALID_HANDLE;
+    /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, of compute capability 9.0 */
+    if (attribute != 8 || value < 0 || value > 227 << 10) return INVALID_VALUE;
+    function->most_shared = (unsigned int)value;
+    return SUCCESS;
+}
+
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
     HLO_REQUIRE_USABLE;
     *free = *total = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGE_SIZE);
@@ -592,7 +602,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     if (!functions.count(function)) return INVALID_HANDLE;
     const bool is_flat = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1;
     if (!is_flat || !grid_x || grid_x > 0x7fffffffu || !block_x || block_x > 1024 || extra ||
-        shared > 48u << 10) {
+        shared > function->most_shared) {
         return INVALID_VALUE;
     }
     launch one = {*function, told_number, grid_x, block_x, {}, {}};

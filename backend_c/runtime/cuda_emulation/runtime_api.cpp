@@ -133,6 +133,13 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
     return as_runtime(cuEventElapsedTime(milliseconds, start, end));
 }
 
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute,
+                                 int value) {
+    auto found = started().kernels.find(function);
+    if (found == started().kernels.end()) return cudaErrorInvalidDeviceFunction;
+    return as_runtime(cuFuncSetAttribute(found->second, attribute, value));
+}
+
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                              size_t shared, cudaStream_t stream) {
     auto found = started().kernels.find(function);

@@ -61,6 +61,8 @@ _TENSOR = {
     (U8, S8): BlockProduct("mma_us", (U8, S8), S32, (128, 64), is_tensor=True),
     (U8, U8): BlockProduct("mma_uu", (U8, U8), S32, (128, 64), is_tensor=True),
 }
+# Tensor cores multiply a set of steps in less time than it takes to come.
+_TENSOR_STAGES = 3
 _FEW_LINES = 32  # of which half of the smallest tile of tensor cores is
 
 
@@ -89,7 +91,8 @@ class Lines(NamedTuple):
 
 class Tile(NamedTuple):
     """Describe a tile of the result: its units have ``unit_threads``; a thread holds ``held`` parts
-    of sums; factors of ``steps`` are in shared memory at a time.
+    of sums; factors of ``steps`` are multiplied at a time, of ``stages`` sets of them in shared
+    memory.
     """
 
     product: BlockProduct
@@ -98,6 +101,7 @@ class Tile(NamedTuple):
     unit_threads: int
     steps: int
     held: int
+    stages: int = 2
 
     @property
     def function(self) -> str:
@@ -118,7 +122,7 @@ def sized(product: BlockProduct, size: int) -> Tile:
             groups = size // (units * _BLOCK)
             lines.append(Lines(units, _BLOCK, groups, groups * _BLOCK, _BLOCK))
         steps = _LINE // product.factors[0].numpy.itemsize
-        return Tile(product, lines[0], lines[1], 32, steps, size * size // THREADS)
+        return Tile(product, lines[0], lines[1], 32, steps, size * size // THREADS, _TENSOR_STAGES)
     own = size // _SIDE
     vector = min(own, _VECTOR // product.factors[0].numpy.itemsize)
     line = Lines(_SIDE, vector, own // vector, vector, _SIDE * vector)

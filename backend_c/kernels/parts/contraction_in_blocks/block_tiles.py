@@ -1,8 +1,9 @@
 """Write contractions for blocks of threads: tiles of the result, factors in shared memory.
 
 A block computes a tile of the result, its threads some rows and columns of that, in registers
-(runtime/hlo_block_tile.h). Factors of a few steps at a time are in shared memory, twice: while
-threads multiply those of one set of steps, they bring in those of the next. Sums then go through
+(runtime/hlo_block_tile.h). Factors of a few steps at a time are in shared memory, in several
+stages: while threads multiply those of one set of steps, they bring in later ones. Sums then go
+through
 shared memory, too, so that neighbouring threads finish and store neighbouring results: one copy of
 the epilogue for all sums of a thread, and whole lines of memory.
 
@@ -22,6 +23,7 @@ from backend_c.kernels.parts.contraction_in_blocks.block_products import THREADS
 from backend_c.kernels.parts.contraction_in_blocks.block_staging import Shape, Staging
 from hlo.types import PRED
 
+_MOST_UNITS = 1024  # threads of a block, as CUDA has it
 Place = tuple[Expr, Expr, Expr]
 Own = tuple[Expr, Expr]  # a row and a column of a tile
 # Writes what is done with the parts of a sum, given the result's place, and its place in the tile
@@ -61,7 +63,7 @@ class BlockTiles:
         thread, threads = scope.own_thread()
         # Launches of tensor cores have whole warps.
         self._unit = scope.bind(ix.divide(thread, tile.unit_threads))
-        self._units = scope.bind(ix.divide(threads, tile.unit_threads))
+        self._units = scope.bind(ix.clamp(1, ix.divide(threads, tile.unit_threads), _MOST_UNITS))
 
     def emit(self, finish: Finish, begin: Begin = nothing) -> None:
         """Write all tiles."""
@@ -74,7 +76,7 @@ class BlockTiles:
             first = [scope.bind(ix.multiply(one, size)) for one in (row, column)]
             place = b, first[0], first[1]
             staged = [
-                scope.shared(element_type, 2 * side.elements)
+                scope.shared(element_type, tile.stages * side.elements)
                 for element_type, side in zip(tile.product.factors, self._sides, strict=True)
             ]
             area = tile.rows.strip * tile.columns.strip
@@ -103,31 +105,50 @@ class BlockTiles:
         return _Turn(scope.bind(before), is_there, scope.bind(row), scope.bind(column), sums)
 
     def _add_up(self, place: Place, turn: _Turn, staged: Sequence[Array]) -> None:
-        """Write the loop over steps: the next ones come in while these are multiplied."""
+        """Write the loop over steps: some of the next ones come in while these are multiplied."""
         scope, steps = self.scope, -(-self.factors.k // self.tile.steps)
-        self._bring(place, ix.constant(0), staged)
-        self._meet()
-        if steps > 1:
-            with scope.loop(steps - 1) as step:
-                after = ix.add(step, 1)
-                self._bring(place, after, staged)
-                self._multiply(turn, step, staged)
-                self._meet()
-        self._multiply(turn, ix.constant(steps - 1), staged)
+        ahead = self.tile.stages - 1
+        for number in range(ahead):
+            if number < steps:
+                self._bring(place, ix.constant(number), staged)
+            self._end_group()
+        with scope.loop(steps) as step:
+            self._meet()
+            if steps > ahead:
+                self._bring_next(place, step, steps - ahead, staged)
+            self._end_group()
+            self._multiply(turn, step, staged)
+
+    def _bring_next(self, place: Place, step: Expr, end: int, staged: Sequence[Array]) -> None:
+        """Write the copies of a later set of steps, if there is one."""
+        after = ix.add(step, self.tile.stages - 1)
+        if ix.bounds(step)[1] < end:
+            self._bring(place, after, staged)
+            return
+        with self.scope.when(apply("compare-LT", step, ix.constant(end), type=PRED)):
+            last = end + self.tile.stages - 2
+            self._bring(place, ix.clamp(0, after, last), staged)
 
     def _bring(self, place: Place, step: Expr, staged: Sequence[Array]) -> None:
         """Write the copies of a set of steps."""
         b, *firsts = place
         start = ix.multiply(step, self.tile.steps)
         for side, first, array in zip(self._sides, firsts, staged, strict=True):
-            offset = ix.multiply(ix.modulo(step, 2), side.elements)
+            offset = ix.multiply(ix.modulo(step, self.tile.stages), side.elements)
             side.emit((b, first), start, array, offset)
 
     def _meet(self) -> None:
-        """Write the barrier behind which all see what each has copied."""
+        """Write the barrier behind which all see what each has copied of the next steps, and have
+        multiplied the last ones."""
+        later = self.tile.stages - 2  # sets of steps that may still be on their way
         if any(side.waits for side in self._sides):
-            self.scope.call("hlo_block_copies_done")
+            self.scope.call(f"hlo_block_copies_but_{later}" if later else "hlo_block_copies_done")
         self.scope.barrier()
+
+    def _end_group(self) -> None:
+        """Write the end of what is copied for a set of steps."""
+        if self.tile.stages > 2 and any(side.waits for side in self._sides):
+            self.scope.call("hlo_block_copies_group")
 
     def _multiply(self, turn: _Turn, step: Expr, staged: Sequence[Array]) -> None:
         """Write the products of a set of steps."""
@@ -135,7 +156,7 @@ class BlockTiles:
         units = (tile.rows, turn.row), (tile.columns, turn.column)
         pointers, orders = [], []
         for side, (lines, unit), array in zip(self._sides, units, staged, strict=True):
-            start = ix.multiply(ix.modulo(step, 2), side.elements)
+            start = ix.multiply(ix.modulo(step, tile.stages), side.elements)
             first = side.place(ix.multiply(unit, lines.unit_pitch))
             pointers.append(Pointer(array, ix.add(start, first)))
             orders += [ix.constant(int(side.is_across))] * tile.product.is_tensor

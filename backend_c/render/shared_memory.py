@@ -1,0 +1,35 @@
+"""Place the shared arrays of kernels of which there are more than a CUDA kernel has by itself.
+
+48 KiB are declared in the text. What takes more lies in memory that a launch asks for: 99 KiB and
+more, by GPU.
+"""
+
+from __future__ import annotations
+
+from backend_c.ir.loop_ir import Array, Kernel, LocalArray, every
+
+_ALIGNED = 16  # bytes
+_STATIC = 48 << 10  # bytes, of which functions of the runtime have up to 2 KiB
+
+
+def dynamic_shared(kernel: Kernel) -> dict[str, int]:
+    """Return where the shared arrays of a kernel lie in memory that its launch asks for: none if
+    they fit what every kernel has."""
+    places: dict[str, int] = {}
+    end = 0
+    for statement in every(kernel.body):
+        if isinstance(statement, LocalArray) and statement.array.is_shared:
+            places[statement.array.name] = end
+            end += -(-_bytes(statement.array) // _ALIGNED) * _ALIGNED
+    return places if end > _STATIC else {}
+
+
+def dynamic_shared_bytes(kernel: Kernel) -> int:
+    """Return the bytes of shared memory that a launch of a kernel asks for."""
+    places = dynamic_shared(kernel)
+    arrays = (s.array for s in every(kernel.body) if isinstance(s, LocalArray))
+    return max((places[a.name] + _bytes(a) for a in arrays if a.name in places), default=0)
+
+
+def _bytes(array: Array) -> int:
+    return array.elements * max(array.element_type.bits // 8, 1)
