@@ -13,11 +13,11 @@ from backend_c.ir.element import Element, Value, Writer
 from backend_c.ir.loop_ir import INDEX, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.linear_algebra import (
-    in_memory,
     potrf,
     routine_type,
     triangular_solve,
 )
+from backend_c.kernels.parts.factorisation.cholesky_and_substitution import in_memory
 from backend_c.kernels.sort import topk
 from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window

@@ -16,10 +16,8 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import System
 from backend_c.kernels.parts.factorisation import cholesky_and_substitution as factorisation
 from backend_c.kernels.parts.factorisation.block_exact_cholesky import ExactBlockCholesky
-from backend_c.kernels.parts.factorisation.block_substitution import (
-    has_blocks,
-    substitute_in_blocks,
-)
+from backend_c.kernels.parts.factorisation.cholesky_and_substitution import in_memory
+from backend_c.kernels.parts.factorisation.exact_triangular import exact_triangular_solve
 from backend_c.kernels.parts.factorisation.fast_cholesky import fast_cholesky
 from backend_c.kernels.parts.factorisation.fast_triangular import fast_triangular_solve
 from backend_c.kernels.parts.fourier.block_columns import BlockColumns
@@ -204,65 +202,19 @@ def triangular_solve(
 
     Every column, or row, of b is solved on its own.
     """
-    *batch, rows, columns = b.shape.dims
-    size, vectors = (rows, columns) if left_side else (columns, rows)
     write.sizes(0, b.sizes)
     if 0 in b.shape.dims:
         return
-    if block.settings.is_fast:
-        system = System(
-            left_side,
-            lower,
-            unit_diagonal,
-            is_transposed=transpose_a in ("TRANSPOSE", "ADJOINT"),
-            is_conjugate=transpose_a == "ADJOINT",
-        )
-        right = zero_beyond(b, b.sizes) if b.sizes else b
-        fast_triangular_solve(identity_beyond(a), right, system, write, block)
-        return
-    array, right = in_memory(identity_beyond(a), block), zero_beyond(b, b.sizes) if b.sizes else b
-    element_type = a.shape.element_type
-    with nest.flat(block, b.shape.dims) as index:
-        write(index, (right.at(*index),))
-    # x op(a) = b is op(a)^T x^T = b^T, and a transposed lower triangle is an upper one: a
-    # transposition and a side that cancel, or do not.
-    is_transposed = (transpose_a in ("TRANSPOSE", "ADJOINT")) == left_side
-    strides = (1, size) if is_transposed else (size, 1)
-    flags = [Constant(S32, int(flag)) for flag in (lower != is_transposed, unit_diagonal)]
-    step, between_vectors = (columns, 1) if left_side else (1, columns)
-
-    def starts(matrix: Expr, vector: Expr) -> tuple[Expr, Expr]:
-        start = ix.add(ix.multiply(matrix, rows * columns), ix.multiply(vector, between_vectors))
-        return start, ix.multiply(matrix, size * size)
-
-    def given(matrix: Expr, vector: Expr) -> tuple[Expr | Pointer, ...]:
-        start, corner = starts(matrix, vector)
-        into = Pointer(write.arrays[0], start), ix.constant(step)
-        return Pointer(array, corner), *map(ix.constant, (*strides, size)), *flags, *into
-
-    dims = math.prod(batch), vectors
-    if has_blocks(element_type, size, math.prod(dims), block):
-        substitute_in_blocks(block, element_type, size, dims, given)
-        return
-    with nest.outer(block, dims, size * size) as (matrix, vector):
-        start, corner = starts(matrix, vector)
-        if element_type not in _ROUTINES:
-
-            def along(i: Expr) -> Expr:
-                return i if lower != is_transposed else ix.subtract(size - 1, i)
-
-            def entry(row: Expr, column: Expr) -> Expr:
-                at = (along(column), along(row)) if is_transposed else (along(row), along(column))
-                value = block.load(array, ix.add(corner, ix.linearize(at, (size, size))))
-                return factorisation.conjugate(value) if transpose_a == "ADJOINT" else value
-
-            def place(i: Expr) -> Expr:
-                return ix.add(start, ix.multiply(along(i), step))
-
-            solution = write.arrays[0]
-            factorisation.substitute(entry, solution, place, size, block, unit=unit_diagonal)
-            return
-        block.call(f"hlo_substitute_{element_type}", *given(matrix, vector))
+    system = System(
+        left_side,
+        lower,
+        unit_diagonal,
+        is_transposed=transpose_a in ("TRANSPOSE", "ADJOINT"),
+        is_conjugate=transpose_a == "ADJOINT",
+    )
+    right = zero_beyond(b, b.sizes) if b.sizes else b
+    solve = fast_triangular_solve if block.settings.is_fast else exact_triangular_solve
+    solve(identity_beyond(a), right, system, write, block)
 
 
 _ROUTINES = (F32, F64)
@@ -298,13 +250,3 @@ def routine_type(operand: Element, opcode: str) -> ElementType:
     if operand.sizes or element_type not in (F32, F64):
         raise Unsupported(f"{opcode} of {operand.shape} in C: f32 and f64 of static sizes are")
     return element_type
-
-
-def in_memory(operand: Element, scope: Scope) -> Array:
-    """Return the array of an operand, computed first if it is not in memory."""
-    if operand.array is not None and operand.array.memory is None:
-        return operand.array
-    array = scope.scratch(operand.shape.element_type, operand.shape.elements, frozen=True)
-    with nest.flat(scope, operand.shape.dims) as index:
-        scope.store(array, ix.linearize(index, operand.shape.dims), operand.at(*index))
-    return array

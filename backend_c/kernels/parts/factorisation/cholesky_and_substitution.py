@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.reduction.exact_sum import PARTS, Accumulator
@@ -16,6 +18,16 @@ from hlo.types import PRED, ElementType
 
 Place = Callable[[Expr, Expr], Expr]  # (row, column) → offset
 Entry = Callable[[Expr, Expr], Expr]  # (row, column) → value
+
+
+def in_memory(operand: Element, scope: Scope) -> Array:
+    """Return the array of an operand, computed first if it is not in memory."""
+    if operand.array is not None and operand.array.memory is None:
+        return operand.array
+    array = scope.scratch(operand.shape.element_type, operand.shape.elements, frozen=True)
+    with nest.flat(scope, operand.shape.dims) as index:
+        scope.store(array, ix.linearize(index, operand.shape.dims), operand.at(*index))
+    return array
 
 
 def conjugate(value: Expr) -> Expr:
