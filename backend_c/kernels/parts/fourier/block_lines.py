@@ -13,7 +13,8 @@ from backend_c.ir.scope import Scope, apply
 from hlo.types import PRED, ElementType
 
 _THREADS = 256
-_MOST = 48 << 10  # bytes of static shared memory of a block
+_MOST = 48 << 10  # bytes of shared memory of a block with several lines, so that four take turns
+_MOST_OF_ONE = 96 << 10  # the same of one line, which would be two passes otherwise
 _WANTED = 16 << 10  # bytes of a buffer, so that six blocks of a multiprocessor take turns
 _BANKS = 128  # bytes that are in different banks
 _SECTOR = 32  # bytes that memory moves at once
@@ -22,7 +23,8 @@ _BLOCKS = 264  # fewer leave multiprocessors idle
 
 def have_room(numbers: int, lines: int, part: ElementType) -> bool:
     """Return whether two buffers of lines of numbers have room in shared memory."""
-    return 2 * _width(part) * lines * _pitch(numbers, lines, part) <= _MOST
+    most = _MOST_OF_ONE if lines == 1 else _MOST
+    return 2 * _width(part) * lines * _pitch(numbers, lines, part) <= most
 
 
 def half_a_sector(part: ElementType) -> int:
