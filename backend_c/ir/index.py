@@ -133,6 +133,9 @@ def bounds(expression: Expr) -> tuple[int, int]:
             return 0, int(divisor) - 1  # type: ignore[arg-type]
         case Apply("clamp", (low_end, _, high_end), _):
             return bounds(low_end)[0], bounds(high_end)[1]
+        case Apply("select", (_, one_way, other_way), _):
+            (low, high), (least, greatest) = bounds(one_way), bounds(other_way)
+            return min(low, least), max(high, greatest)
         case Apply("convert", (source,), _) if source.type.is_integer and source.type is not INDEX:
             # An index read from memory (a start index, a size) is bounded by its type at least.
             low, high = _integer_bounds(source)

@@ -76,10 +76,19 @@ def _fits(part: Expr, limit: int) -> bool:
         return True
     if isinstance(part, (Load, Address)) or (isinstance(part, Variable) and part.mutable):
         return False
-    if isinstance(part, Apply) and part.operation in _OF_LAUNCH:
+    if isinstance(part, Apply) and (part.operation in _OF_LAUNCH or _is_of_32_bits(part)):
         return True
     low, high = ix.bounds(part)
     return low >= -limit and high < limit
+
+
+def _is_of_32_bits(part: Apply) -> bool:
+    """Return whether a value is that of an integer that 32 bits hold; what is computed of it has
+    bounds of its own."""
+    if part.operation != "convert" or not part.operands[0].type.is_integer:
+        return False
+    source = part.operands[0].type
+    return source.bits < 32 + (source.kind == "signed")
 
 
 def _narrowed(body: Sequence[Statement]) -> tuple[Statement, ...]:

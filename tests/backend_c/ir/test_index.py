@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Variable
-from hlo.types import ELEMENT_TYPES
+from hlo.types import ELEMENT_TYPES, PRED
 
 ROW, COLUMN = Variable(INDEX, "i", 0, 63), Variable(INDEX, "j", 0, 7)
 
@@ -106,6 +106,11 @@ def test_bounds_hold(drawn: tuple[Expr, dict[str, int]]) -> None:
     expression, at = drawn
     low, high = ix.bounds(expression)
     assert low <= value(expression, at) <= high
+
+
+def test_bounds_of_a_choice() -> None:
+    condition, negative = Variable(PRED, "c"), ix.add(COLUMN, -9)
+    assert ix.bounds(Apply("select", (condition, negative, ROW), INDEX)) == (-9, 63)
 
 
 @pytest.mark.parametrize(
