@@ -12,7 +12,9 @@ from backend_c.kernels.parts.contraction.factors import Factors
 from hlo.types import BF16, F16, F32, F64, PRED, S8, S32, U8, U32, U64, ElementType
 
 THREADS = 256  # that share a tile
-_STEPS = 8  # of a tile that are in shared memory at a time: HLO_BLOCK_STEPS
+STEPS = 8  # that a runtime function multiplies at a time: HLO_BLOCK_STEPS
+_ROUNDS = 4  # sets of steps of a sum, at least, so that the next one comes in meanwhile
+_STAGED = 21 << 10  # bytes of shared memory for the factors of two sets
 _SIDE = 16  # threads of a dimension
 _VECTOR = 16  # bytes that are read at a time
 # Of tensor cores: bytes of a line that are in shared memory at a time (HLO_MMA_WORDS of 2), rows of
@@ -109,13 +111,19 @@ class Tile(NamedTuple):
         return f"hlo_block_{self.product.name}_{self.rows.size}"
 
     @property
+    def calls(self) -> int:
+        """Return how many calls multiply the factors that are there; those of tensor cores take
+        all."""
+        return 1 if self.product.is_tensor else self.steps // STEPS
+
+    @property
     def units(self) -> int:
         """Return the threads, or warps, that share the tile."""
         return self.rows.units * self.columns.units
 
 
-def sized(product: BlockProduct, size: int) -> Tile:
-    """Return the tile of a size."""
+def sized(product: BlockProduct, size: int, k: int) -> Tile:
+    """Return the tile of a size for sums of so many steps."""
     if product.is_tensor:
         lines = []
         for units in _WARPS:
@@ -126,7 +134,12 @@ def sized(product: BlockProduct, size: int) -> Tile:
     own = size // _SIDE
     vector = min(own, _VECTOR // product.factors[0].numpy.itemsize)
     line = Lines(_SIDE, vector, own // vector, vector, _SIDE * vector)
-    return Tile(product, line, line, 1, _STEPS, product.parts * own**2)
+    steps = STEPS
+    width = sum(factor.numpy.itemsize * size + _VECTOR for factor in product.factors)
+    # Fewer barriers, of small tiles, whose threads have little to do between.
+    while 4 * steps * width <= _STAGED and 2 * steps * _ROUNDS <= k:
+        steps *= 2
+    return Tile(product, line, line, 1, steps, product.parts * own**2)
 
 
 def integer_product(factors: Factors, types: Types, result: ElementType) -> BlockProduct:

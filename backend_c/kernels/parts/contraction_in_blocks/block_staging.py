@@ -39,6 +39,7 @@ _CHEAP = frozenset({
 })  # fmt: skip
 _MOST = 1 << 27  # factors that are written out
 _VECTOR = 16  # bytes
+_SECTOR = 8  # elements of f32, which memory gives at least
 _COPIED = (4, 8)  # bytes of elements that are copied one by one without waiting
 
 Sizes = tuple[int, int, int]  # of the batch, the lines and the steps
@@ -175,11 +176,8 @@ class Staging:
     def _elements(self, place: tuple[Expr, Expr], first: Expr, into: Array, offset: Expr) -> None:
         """Write the copy element by element: neighbouring threads read neighbouring memory."""
         scope, shape, (_, count, k) = self._scope, self._shape, self._sizes
-        across = self._reads_across
-        dims = (shape.steps, shape.lines) if across else (shape.lines, shape.steps)
         with scope.loop(shape.steps * shape.lines, "threads") as number:
-            one, other = ix.delinearize(number, dims)
-            own_step, own_line = (one, other) if across else (other, one)
+            own_step, own_line = self._own(number)
             line = ix.clamp(0, ix.add(place[1], own_line), count - 1)
             step = ix.add(first, own_step)
             inside = ix.clamp(0, step, k - 1)
@@ -195,6 +193,17 @@ class Staging:
                 scope.call(function, Pointer(into, at), source, holds)
             else:
                 scope.store(into, at, as_type(counted(value, conditions), shape.type))
+
+    def _own(self, number: Expr) -> tuple[Expr, Expr]:
+        """Return the step and the line of an element: neighbouring threads read neighbours, and
+        write to all banks of shared memory."""
+        shape = self._shape
+        if self._reads_across:
+            step, line = ix.delinearize(number, (shape.steps, shape.lines))
+            return step, line
+        some = min(shape.steps, _SECTOR) if self.is_across else shape.steps
+        before, line, step = ix.delinearize(number, (shape.steps // some, shape.lines, some))
+        return ix.add(ix.multiply(before, some), step), line
 
     def _vectors(self, place: tuple[Expr, Expr], first: Expr, into: Array, offset: Expr) -> None:
         """Write the copy in vectors of neighbours in memory."""

@@ -154,14 +154,15 @@ class BlockTiles:
         """Write the products of a set of steps."""
         scope, tile = self.scope, self.tile
         units = (tile.rows, turn.row), (tile.columns, turn.column)
-        pointers, orders = [], []
-        for side, (lines, unit), array in zip(self._sides, units, staged, strict=True):
-            start = ix.multiply(ix.modulo(step, tile.stages), side.elements)
-            first = side.place(ix.multiply(unit, lines.unit_pitch))
-            pointers.append(Pointer(array, ix.add(start, first)))
-            orders += [ix.constant(int(side.is_across))] * tile.product.is_tensor
         sums = Pointer(turn.sums, ix.constant(0))
-        with scope.when(turn.is_there):
+        with scope.when(turn.is_there), scope.loop(tile.calls) as call:
+            pointers, orders = [], []
+            for side, (lines, unit), array in zip(self._sides, units, staged, strict=True):
+                start = ix.multiply(ix.modulo(step, tile.stages), side.elements)
+                start = ix.add(start, ix.multiply(call, side.elements // tile.calls))
+                first = side.place(ix.multiply(unit, lines.unit_pitch))
+                pointers.append(Pointer(array, ix.add(start, first)))
+                orders += [ix.constant(int(side.is_across))] * tile.product.is_tensor
             scope.call(f"{tile.function}_add", *pointers, *orders, sums)
 
     def _finish(

@@ -36,8 +36,10 @@ class Division(NamedTuple):
 
 def division(factors: Factors, product: BlockProduct) -> Division:
     """Return the tile and the parts that take the least time, the largest of equal ones."""
-    best = min(_choices(factors, product), key=lambda choice: _cycles(factors, product, *choice))
-    return Division(sized(product, best[0]), best[1])
+    size, parts = min(
+        _choices(factors, product), key=lambda choice: _cycles(factors, product, *choice)
+    )
+    return Division(sized(product, size, -(-factors.k // parts)), parts)
 
 
 def _choices(factors: Factors, product: BlockProduct) -> Iterator[tuple[int, int]]:
