@@ -1,10 +1,10 @@
 /* Sorts words by keys of theirs, stably, with all threads of a CUDA block: radix sorts.
  *
  *   hlo_block_sort_tile_W     sorts up to 1,024 words, and stores the first of them
- *   hlo_block_sort_count_W    counts the digits of a tile of a row
+ *   hlo_block_sort_count_W    counts the digits of some tiles of a row
  *   hlo_block_sort_starts     makes of the counts of all tiles of a row, digit by digit, the places
- *                             of the first word of each digit of each tile
- *   hlo_block_sort_place_W    stores the words of a tile there
+ *                             of the first word of each digit of each of these
+ *   hlo_block_sort_place_W    stores the words of these tiles there
  *
  * W, low, high, `merged` and `flip` are those of hlo_sort.h. Digits have 4 bits. A tile is 256 units
  * of 4 neighbours, which threads share; each counts its own digits, so that the place of a word
@@ -162,15 +162,22 @@ HLO_PROCEDURE void hlo_block_sort_starts(uint32_t *counts, int64_t count) {
                                                    uint32_t *to, int64_t pitch) {                  \
         __shared__ U words[HLO_BLOCK_TILE];                                                        \
         __shared__ uint16_t counts[HLO_BLOCK_DIGITS * HLO_BLOCK_UNITS];                            \
+        __shared__ uint32_t totals[HLO_BLOCK_DIGITS];                                              \
         const U mask = (U)(((U)1 << bits) - 1);                                                    \
         __syncthreads();                                                                           \
-        HLO_BY_THREADS(n, count) { words[n] = from[n]; }                                           \
-        hlo_block_digits_##name(words, count, shift, mask, (int)merged, flip, counts);             \
-        HLO_BY_THREADS(n, HLO_BLOCK_DIGITS) {                                                      \
-            const int64_t end = n + 1 < HLO_BLOCK_DIGITS ? counts[(n + 1) * HLO_BLOCK_UNITS]       \
-                                                         : count;                                  \
-            to[n * pitch] = (uint32_t)(end - counts[n * HLO_BLOCK_UNITS]);                         \
+        HLO_BY_THREADS(n, HLO_BLOCK_DIGITS) { totals[n] = 0; }                                     \
+        for (int64_t first = 0; first < count; first += HLO_BLOCK_TILE) {                          \
+            const int64_t left = count - first < HLO_BLOCK_TILE ? count - first : HLO_BLOCK_TILE;  \
+            HLO_BY_THREADS(n, left) { words[n] = from[first + n]; }                                \
+            hlo_block_digits_##name(words, left, shift, mask, (int)merged, flip, counts);          \
+            HLO_BY_THREADS(n, HLO_BLOCK_DIGITS) {                                                  \
+                const int64_t end = n + 1 < HLO_BLOCK_DIGITS ? counts[(n + 1) * HLO_BLOCK_UNITS]   \
+                                                             : left;                               \
+                totals[n] += (uint32_t)(end - counts[n * HLO_BLOCK_UNITS]);                        \
+            }                                                                                      \
+            __syncthreads();                                                                       \
         }                                                                                          \
+        HLO_BY_THREADS(n, HLO_BLOCK_DIGITS) { to[n * pitch] = totals[n]; }                         \
         __syncthreads();                                                                           \
     }                                                                                              \
     HLO_PROCEDURE void hlo_block_sort_place_##name(                                                \
@@ -181,25 +188,35 @@ HLO_PROCEDURE void hlo_block_sort_starts(uint32_t *counts, int64_t count) {
         __shared__ uint32_t orders[2][has_order ? HLO_BLOCK_TILE : 1];                             \
         __shared__ uint16_t counts[HLO_BLOCK_DIGITS * HLO_BLOCK_UNITS];                            \
         __shared__ uint16_t first[HLO_BLOCK_DIGITS];                                               \
+        __shared__ uint32_t next[HLO_BLOCK_DIGITS];                                                \
         const U mask = (U)(((U)1 << bits) - 1);                                                    \
         __syncthreads();                                                                           \
-        HLO_BY_THREADS(n, count) {                                                                 \
-            words[0][n] = from[n];                                                                 \
-            if (has_order) orders[0][n] = order[n];                                                \
+        HLO_BY_THREADS(n, HLO_BLOCK_DIGITS) { next[n] = starts[n * pitch]; }                       \
+        for (int64_t begin = 0; begin < count; begin += HLO_BLOCK_TILE) {                          \
+            const int64_t left = count - begin < HLO_BLOCK_TILE ? count - begin : HLO_BLOCK_TILE;  \
+            HLO_BY_THREADS(n, left) {                                                              \
+                words[0][n] = from[begin + n];                                                     \
+                if (has_order) orders[0][n] = order[begin + n];                                    \
+            }                                                                                      \
+            hlo_block_digits_##name(words[0], left, shift, mask, (int)merged, flip, counts);       \
+            HLO_BY_THREADS(n, HLO_BLOCK_DIGITS) { first[n] = counts[n * HLO_BLOCK_UNITS]; }        \
+            __syncthreads();                                                                       \
+            hlo_block_move_##name(words[0], orders[0], left, shift, mask, (int)merged, flip,       \
+                                  counts, words[1], orders[1]);                                    \
+            HLO_BY_THREADS(n, left) {                                                              \
+                const U word = words[1][n];                                                        \
+                const int64_t digit = (int64_t)(key_of(word, (int)merged, flip) >> shift & mask);  \
+                const int64_t place = (int64_t)next[digit] + n - first[digit];                     \
+                to[place] = word;                                                                  \
+                if (has_order) to_order[place] = orders[1][n];                                     \
+            }                                                                                      \
+            __syncthreads();                                                                       \
+            HLO_BY_THREADS(n, HLO_BLOCK_DIGITS) {                                                  \
+                const int64_t end = n + 1 < HLO_BLOCK_DIGITS ? first[n + 1] : left;                \
+                next[n] += (uint32_t)(end - first[n]);                                             \
+            }                                                                                      \
+            __syncthreads();                                                                       \
         }                                                                                          \
-        hlo_block_digits_##name(words[0], count, shift, mask, (int)merged, flip, counts);          \
-        HLO_BY_THREADS(n, HLO_BLOCK_DIGITS) { first[n] = counts[n * HLO_BLOCK_UNITS]; }            \
-        __syncthreads();                                                                           \
-        hlo_block_move_##name(words[0], orders[0], count, shift, mask, (int)merged, flip, counts,  \
-                              words[1], orders[1]);                                                \
-        HLO_BY_THREADS(n, count) {                                                                 \
-            const U word = words[1][n];                                                            \
-            const int64_t digit = (int64_t)(key_of(word, (int)merged, flip) >> shift & mask);      \
-            const int64_t place = (int64_t)starts[digit * pitch] + n - first[digit];               \
-            to[place] = word;                                                                      \
-            if (has_order) to_order[place] = orders[1][n];                                         \
-        }                                                                                          \
-        __syncthreads();                                                                           \
     }
 
 HLO_BLOCK_SORT(u32, uint32_t, hlo_sort_key_u32, 0)

@@ -12,7 +12,7 @@ import backend_c
 import hlo
 import interp
 from backend_c.ir.settings import Settings
-from backend_c.kernels.parts.sorting import block_selection
+from backend_c.kernels.parts.sorting import block_radix_sort, block_selection
 from backend_c.native.cuda_emulation import Schedule
 from backend_c.pipeline import emulated
 from fuzz.oracles.cuda_emulated import SIZES
@@ -109,3 +109,15 @@ def test_merges_by_what_is_no_order_are_those_of_one_thread() -> None:
     for threads in (1, 96):
         found = made(keys, values, schedule=Schedule(threads, 2, seed=threads))
         assert not differences(expected, found)
+
+
+def test_blocks_of_several_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many tiles a block has some, one after the other."""
+    monkeypatch.setattr(block_radix_sort, "_ENOUGH", 2)
+    modules = [sort("1,3100", ["s16", "f32", "u8"], "GT"), sort("2,2500", ["s64"], "LT")]
+    programs = emulated(modules, Settings(grain=1, has_blocks=True))
+    for module, program in zip(modules, programs, strict=True):
+        arguments = from_seed(module, 0)
+        for threads in (96, 256):
+            found = program(*arguments, schedule=Schedule(threads, 2, seed=threads))
+            assert not differences(interp.evaluate(module, *arguments), found), threads

@@ -1,7 +1,7 @@
 """Write radix sorts of rows of words by blocks of threads (runtime/hlo_block_sort.h).
 
 Rows of at most a tile are sorted in shared memory at once. Longer ones take three launches for each
-digit of 4 bits: all tiles count, a block per row adds up, all tiles place.
+digit of 4 bits: blocks count some tiles each, one per row adds up, blocks place.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hlo.types import U32
 
 _TILE, _THREADS = 1024, 256  # HLO_BLOCK_TILE
 _DIGIT, _DIGITS = 4, 16
+_ENOUGH, _MOST_TILES = 256, 8  # blocks of several tiles, and tiles of a block
 _SHORT = 48  # words that one thread sorts by insertion as soon: HLO_SORT_INSERTED
 
 
@@ -41,17 +42,19 @@ class BlockRadixSort:
 
     def sort(self, words: list[Array], others: list[Array], length: int) -> list[Array]:
         """Write the sorts of all rows; return the arrays that have the result."""
-        scope, tiles = self.scope, -(-length // _TILE)
-        if tiles == 1:
+        scope = self.scope
+        if length <= _TILE:
             self._row(words, length)
             return words
+        share = self._share(length)
+        tiles = -(-length // share)
         counts = scope.scratch(U32, self.rows * _DIGITS * tiles)
         for shift in range(self.low, self.high, _DIGIT):
             bits = min(_DIGIT, self.high - shift)
             digit = ix.constant(shift), ix.constant(bits), *self.by
             pitch = ix.constant(tiles)
             with scope.blocks(self.rows * tiles, _THREADS) as number:
-                start, first, count, place = self._of_tile(number, tiles, length)
+                start, first, count, place = self._of_tile(number, share, length)
                 source = Pointer(words[0], ix.add(start, first))
                 into = Pointer(counts, place)
                 scope.call(f"hlo_block_sort_count_{self.form}", source, count, *digit, into, pitch)
@@ -59,7 +62,7 @@ class BlockRadixSort:
                 into = Pointer(counts, ix.multiply(row, _DIGITS * tiles))
                 scope.call("hlo_block_sort_starts", into, ix.constant(_DIGITS * tiles))
             with scope.blocks(self.rows * tiles, _THREADS) as number:
-                start, first, count, place = self._of_tile(number, tiles, length)
+                start, first, count, place = self._of_tile(number, share, length)
                 source_pair = self._pointers(words, ix.add(start, first))
                 starts = Pointer(counts, place), pitch
                 name = f"hlo_block_sort_place_{self.form}"
@@ -68,12 +71,19 @@ class BlockRadixSort:
             words, others = others, words
         return words
 
-    def _of_tile(self, number: Expr, tiles: int, length: int) -> tuple[Expr, Expr, Expr, Expr]:
-        """Return the start of a tile's row, its first word, their number, its place in counts."""
-        bind = self.scope.bind
+    def _share(self, length: int) -> int:
+        """Return how many words a block counts and places, one tile after the other: fewer blocks
+        have fewer counts to be added up by one."""
+        tiles = self.rows * -(-length // _TILE)
+        return _TILE * min(max(tiles // _ENOUGH, 1), _MOST_TILES)
+
+    def _of_tile(self, number: Expr, share: int, length: int) -> tuple[Expr, Expr, Expr, Expr]:
+        """Return the start of a row, the first word of a block's share, their number, and its
+        place in counts."""
+        bind, tiles = self.scope.bind, -(-length // share)
         row, tile = map(bind, ix.delinearize(number, (self.rows, tiles)))
-        first = ix.multiply(tile, _TILE)
-        count = bind(ix.clamp(0, ix.subtract(length, first), _TILE))
+        first = ix.multiply(tile, share)
+        count = bind(ix.clamp(0, ix.subtract(length, first), share))
         place = ix.add(ix.multiply(row, _DIGITS * tiles), tile)
         return ix.multiply(row, length), first, count, place
 
