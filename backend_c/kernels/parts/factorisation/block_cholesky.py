@@ -29,8 +29,10 @@ from backend_c.kernels.parts.factorisation.block_factors import (
     THREADS,
     Plane,
     Products,
+    Square,
     each,
     is_first_thread,
+    solve,
     square,
     subtract,
 )
@@ -177,7 +179,7 @@ class BlockCholesky:
         """
         scope, order, sums = self._scope, self._order, self._sums
         groups = max(1, blocks(order - PANEL, LINES))
-        with scope.blocks(self._count * groups, THREADS) as block:
+        with scope.blocks(self._count * groups, LINES) as block:
             matrix, group = map(scope.bind, ix.delinearize(block, (self._count, groups)))
             before = scope.bind(ix.multiply(group, LINES))
             is_first = compare("EQ", group, ix.constant(0))
@@ -197,17 +199,10 @@ class BlockCholesky:
                     self._keep(array, squares, (matrix, number))
                     self._note(failed, matrix, first)
                 row = ix.add(first, before, PANEL)
-                corner = Pointer(plane.array, plane.at(row, first))
-                strides = ix.constant(plane.row), ix.constant(plane.column)
-                scope.call(
-                    f"hlo_block_factor_solve_{sums}",
-                    Pointer(array, ix.constant(0)),
-                    *(ix.constant(1), Constant(S32, 0)),
-                    corner,
-                    ix.clamp(0, ix.subtract(below, before), LINES),
-                    *strides,
-                    ix.constant(PANEL),
-                )
+                rows = plane._replace(start=scope.bind(plane.at(row, first)))
+                count = scope.bind(ix.clamp(0, ix.subtract(below, before), LINES))
+                corner = Square(Pointer(array, ix.constant(0)))
+                solve(scope, sums, corner, rows, (count, ix.constant(PANEL)))
                 scope.barrier()
 
     def _keep(self, array: Array, squares: Array, place: tuple[Expr, Expr]) -> None:

@@ -16,7 +16,7 @@ from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import compare
-from hlo.types import ElementType
+from hlo.types import S32, ElementType
 
 THREADS = 256  # of a block
 PANEL = 32  # HLO_BLOCK_PANEL
@@ -79,6 +79,52 @@ def square(
         value = apply("select", is_read, read(row, column), other, type=sums)
         scope.store(array, ix.add(ix.multiply(i, PITCH), j), value)
     return array
+
+
+class Square(NamedTuple):
+    """Describe a square in shared memory: of how many numbers an element is made, and whether its
+    diagonal counts as 1."""
+
+    corner: Pointer
+    parts: int = 1
+    unit: bool = False
+
+
+def solve(scope: Scope, sums: ElementType, own: Square, x: Plane, sizes: tuple[Expr, Expr]) -> None:
+    """Write the solution of a square for vectors in their place, the rows of ``x``, at most LINES.
+
+    ``sizes``: how many they are, and their steps. A thread has a vector: those that are not
+    neighbours in memory come to shared memory and go back by whole lines.
+    """
+    if abs(x.row) == 1:
+        _solve(scope, sums, own, x, sizes)
+        return
+    copy = Plane(scope.shared(sums, LINES * PITCH), ix.constant(0), PITCH, 1)
+    _move(scope, x, copy, sizes)
+    scope.barrier()
+    _solve(scope, sums, own, copy, sizes)
+    scope.barrier()
+    _move(scope, copy, x, sizes)
+
+
+def _solve(
+    scope: Scope, sums: ElementType, own: Square, x: Plane, sizes: tuple[Expr, Expr]
+) -> None:
+    """Write the call of the runtime's solution."""
+    flags = ix.constant(own.parts), Constant(S32, int(own.unit))
+    into, (count, steps) = Pointer(x.array, x.start), sizes
+    ways = ix.constant(x.row), ix.constant(x.column)
+    name = f"hlo_block_factor_solve_{sums}"
+    scope.call(name, own.corner, *flags, into, count, *ways, steps)
+
+
+def _move(scope: Scope, source: Plane, target: Plane, sizes: tuple[Expr, Expr]) -> None:
+    """Write the copy of vectors, neighbouring threads neighbouring steps."""
+    with each(scope, LINES, PANEL, 1) as place:
+        is_there = [compare("LT", at, size) for at, size in zip(place, sizes, strict=True)]
+        with scope.when(apply("and", *is_there)):
+            value = scope.load(source.array, source.at(*place))
+            scope.store(target.array, target.at(*place), value)
 
 
 class Products(NamedTuple):

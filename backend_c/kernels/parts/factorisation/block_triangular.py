@@ -14,7 +14,7 @@ from collections.abc import Callable
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
-from backend_c.ir.loop_ir import Constant, Expr, Pointer
+from backend_c.ir.loop_ir import Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import (
     Numbers,
@@ -30,12 +30,13 @@ from backend_c.kernels.parts.factorisation.block_factors import (
     THREADS,
     Plane,
     Products,
+    Square,
     each,
+    solve,
     square,
     subtract,
 )
 from backend_c.kernels.parts.factorisation.cholesky_and_substitution import conjugate
-from hlo.types import S32
 
 _AT_ONCE = 128  # rows, of which 32 right-hand sides of f64 leave room in shared memory
 _TOGETHER = 32  # right-hand sides of a block that solves at once
@@ -115,11 +116,11 @@ class BlockTriangularSolve:
 
     def _solve(self, corner: Pointer, x: Plane, first: Expr, count: Expr) -> None:
         """Write the solution of a square for right-hand sides, rows of ``x`` from its start on."""
-        steps = ix.clamp(0, ix.subtract(self._order, first), PANEL)
-        ways = ix.constant(x.row), ix.constant(x.column)
-        unit, into = Constant(S32, int(self._system.unit)), Pointer(x.array, x.at(_NONE, first))
-        name, parts = f"hlo_block_factor_solve_{self._sums}", ix.constant(self._numbers.parts)
-        self._scope.call(name, corner, parts, unit, into, count, *ways, steps)
+        scope, system = self._scope, self._system
+        steps = scope.bind(ix.clamp(0, ix.subtract(self._order, first), PANEL))
+        own = Square(corner, self._numbers.parts, system.unit)
+        x = x._replace(start=scope.bind(x.at(_NONE, first)))
+        solve(scope, self._sums, own, x, (scope.bind(count), steps))
 
     # Right-hand sides
 
