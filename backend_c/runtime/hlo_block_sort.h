@@ -1,6 +1,6 @@
 /* Sorts words by keys of theirs, stably, with all threads of a CUDA block: radix sorts.
  *
- *   hlo_block_sort_tile_W     sorts up to 1,024 words, and stores the first of them
+ *   hlo_block_sort_tile_W     sorts up to 1,024 words
  *   hlo_block_sort_count_W    counts the digits of some tiles of a row
  *   hlo_block_sort_starts     makes of the counts of all tiles of a row, digit by digit, the places
  *                             of the first word of each digit of each of these
@@ -131,7 +131,7 @@ HLO_PROCEDURE void hlo_block_sort_starts(uint32_t *counts, int64_t count) {
     }                                                                                              \
     HLO_PROCEDURE void hlo_block_sort_tile_##name(const U *from, const uint32_t *order,            \
                                                   int64_t count, int64_t low, int64_t high,        \
-                                                  int64_t merged, U flip, int64_t keep, U *to,     \
+                                                  int64_t merged, U flip, U *to,                   \
                                                   uint32_t *to_order) {                            \
         __shared__ U words[2][HLO_BLOCK_TILE];                                                     \
         __shared__ uint32_t orders[2][has_order ? HLO_BLOCK_TILE : 1];                             \
@@ -151,7 +151,7 @@ HLO_PROCEDURE void hlo_block_sort_starts(uint32_t *counts, int64_t count) {
             now = 1 - now;                                                                         \
         }                                                                                          \
         __syncthreads();                                                                           \
-        HLO_BY_THREADS(n, count < keep ? count : keep) {                                           \
+        HLO_BY_THREADS(n, count) {                                                                 \
             to[n] = words[now][n];                                                                 \
             if (has_order) to_order[n] = orders[now][n];                                           \
         }                                                                                          \

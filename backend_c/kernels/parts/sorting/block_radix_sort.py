@@ -94,8 +94,7 @@ class BlockRadixSort:
             place = self._pointers(words, ix.multiply(row, length))
             limits = ix.constant(self.low), ix.constant(self.high)
             name = f"hlo_block_sort_tile_{self.form}"
-            count = ix.constant(length)
-            scope.call(name, *place, count, *limits, *self.by, count, *place)
+            scope.call(name, *place, ix.constant(length), *limits, *self.by, *place)
 
     def _pointers(self, arrays: Sequence[Array], start: Expr) -> list[Expr | Pointer]:
         """Return a word's address and that of the number beside it, or null."""
