@@ -101,7 +101,7 @@ def compile(
     the first time it takes some two seconds to give known answers (:mod:`backend_c.probe`). If it
     does not with its flags, it gets others: a CompilerWarning says so.
 
-    ``target="cuda"``: the compiler is nvcc, else NVRTC; no GPU has run this yet (docs/cuda.md).
+    ``target="cuda"``: the compiler is nvcc, else NVRTC (docs/cuda.md).
 
     Raises VerifyError if the module means nothing, Unsupported for what the backend does not take,
     ToolchainError for what the compiler or the cache does not, and DeviceError if there is no GPU.

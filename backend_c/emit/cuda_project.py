@@ -16,11 +16,9 @@ _BANNER = """\
  *
  *     cmake -B build && cmake --build build        (or nvcc with the flags of CMakeLists.txt)
  *
- * No GPU has run this yet: nvcc takes it, and on emulated threads it gives the interpreter's bits.
- *
  *     module.h        how to call it: memory, one function
  *     module.cu       this file: the runtime functions that kernels call, then the kernels, each
- *                     after the HLO that it computes; right in blocks of any size
+ *                     after the HLO that it computes
  *     launch.cu       the host's part: geometry of each launch, copies, loops, error checks
  *     kernels.h       the kernels by number, for launch.cu
  *     constants.bin   to be copied to the GPU once (module_load_constants)

@@ -1,8 +1,7 @@
 """hlo emit: a program as C for a target, without running it.
 
 openmp is what runs here, with a build by CMake; embedded is self-contained C99 without malloc; cuda
-is a project for nvcc and CMake: kernels, the host's part, a header. No GPU has run it yet, but
-emulated on the CPU it gives the same bits in blocks of any size. With --check, embedded and cuda
+is a project for nvcc and CMake: kernels, the host's part, a header. With --check, embedded and cuda
 get a main that runs the program on these arguments and compares the results with the interpreter's,
 bit by bit. --numerics fast computes in f32 and reorders sums, as other compilers do: no bits to
 compare.
