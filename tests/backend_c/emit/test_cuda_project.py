@@ -106,7 +106,6 @@ def test_each_kernel_follows_the_instructions_that_it_computes() -> None:
     text = backend_c.emit(hlo.parse(CONTROL), "cuda")["module.cu"].decode()
     assert text.count("\n/* %") == len(re.findall(r"__global__ void kernel_", text))
     assert "/* %y of second\n *   ROOT y = f32[300] multiply(param_0, param_0) */\n" in text
-    assert "No GPU has run this yet" in text
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
