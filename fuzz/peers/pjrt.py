@@ -22,6 +22,7 @@ from pypjrt import Buffer, Client, Device, Event
 from pypjrt.errors import PjrtError, Unknown
 
 import hlo
+from fuzz.peers.converted_types import converted_otherwise
 from fuzz.peers.crash import described
 from fuzz.peers.isolated import Isolated
 from fuzz.peers.layouts import reads_layouts
@@ -225,8 +226,11 @@ class PJRT:
     def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
         """Compile and run one program. What cannot be converted is refused, and so is what would
         come out as another program."""
-        if reads_layouts(hlo.parse(text)):
+        module = hlo.parse(text)
+        if reads_layouts(module):
             return Answer(error="its bitcasts depend on layouts, which StableHLO does not carry")
+        if (why := converted_otherwise(module)) is not None:
+            return Answer(error=why)
         converted = self._conversion(text)
         if converted.error is not None:
             return Answer(error=converted.error)
