@@ -159,11 +159,10 @@ class _BlockLoop:
     def kernel(self) -> Kernel:
         """Return the kernel."""
         body = tuple(self._trips(self._repeat))
-        inputs, outputs = (
-            tuple(self._arrays[buffer] for buffer in some) for some in (self._inputs, self._outputs)
-        )
-        some = next(iter(self._launches))
-        numerics = self._kernels[some.kernel].numerics
+        inputs = tuple(self._arrays[buffer] for buffer in self._inputs)
+        outputs = tuple(self._arrays[buffer] for buffer in self._outputs)
+        first = next(iter(self._launches))  # all have the same numerics
+        numerics = self._kernels[first.kernel].numerics
         return Kernel(inputs, outputs, (), body, numerics, kind="trips", origins=self._origins)
 
     def launch(self, kernel: int) -> Launch:
