@@ -84,10 +84,11 @@ def with_block_loops(plan: Plan) -> Plan:
 
 def _is_little(repeat: Repeat, kernels: Sequence[Kernel]) -> bool:
     """Return whether a block can make all trips of a loop, and each is little work."""
-    cost = 0
+    cost, launches = 0, 0
     for _, step in in_order((repeat,)):
         match step:
             case Launch():
+                launches += 1
                 kernel = kernels[step.kernel]
                 if kernel.uses_seed or kernel.tables or not all(map(_is_plain, every(kernel.body))):
                     return False
@@ -100,7 +101,7 @@ def _is_little(repeat: Repeat, kernels: Sequence[Kernel]) -> bool:
                 return False
         if any(buffer.sizes is not None or buffer.view is not None for buffer in buffers_of(step)):
             return False
-    return cost <= _MOST
+    return launches > 0 and cost <= _MOST
 
 
 def _is_plain(statement: Statement) -> bool:

@@ -67,6 +67,9 @@ def map_of(launch: Launch, kernel: Kernel) -> Map | None:
     if len({*buffers}) < len(buffers):
         return None
     found = Map(launch, kernel, lets, loop)
+    # What reads an array as one of another type is no element of it.
+    if any(load.array not in buffers_by_array(launch, kernel) for load in found.loads()):
+        return None
     names = [store.array.name for store in found.stores()]
     return found if len({*names}) == len(names) == len(kernel.outputs) else None
 

@@ -97,3 +97,25 @@ def test_loops_inside_of_loops_are_in_the_same_kernel() -> None:
 
 def test_loops_of_much_work_are_those_of_the_host() -> None:
     assert repeats(MUCH) == 1
+
+
+@needs_compiler
+def test_a_loop_of_copies_alone() -> None:
+    """There is no kernel to make one of."""
+    text = """HloModule copies
+    again { s = (pred[], f32[4], f32[4]) parameter(0)
+            ROOT p = pred[] get-tuple-element(s), index=0 }
+    swap { s = (pred[], f32[4], f32[4]) parameter(0)
+           x = f32[4] get-tuple-element(s), index=1
+           y = f32[4] get-tuple-element(s), index=2
+           no = pred[] constant(false)
+           ROOT t = (pred[], f32[4], f32[4]) tuple(no, y, x) }
+    ENTRY main { p = pred[] parameter(0)
+                 x = f32[4] parameter(1)
+                 y = f32[4] parameter(2)
+                 start = (pred[], f32[4], f32[4]) tuple(p, x, y)
+                 ROOT end = (pred[], f32[4], f32[4]) while(start), condition=again, body=swap }"""
+    module, x = hlo.parse(text), np.arange(4, dtype=np.float32)
+    for given in (np.asarray(True), np.asarray(False)):
+        expected = interp.evaluate(module, given, x, -x)
+        assert not differences(expected, backend_c.emulate(module)(given, x, -x))
