@@ -19,7 +19,7 @@ from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import apply
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.reduction.exact_sum import PARTS
-from hlo.types import PRED, ElementType
+from hlo.types import F32, PRED, ElementType
 
 
 def real_factors(factors: Factors, result: ElementType) -> Factors:
@@ -50,6 +50,9 @@ def real_factors(factors: Factors, result: ElementType) -> Factors:
 def _parts(value: Expr) -> tuple[Expr, Expr]:
     """Return the real and the imaginary part of a factor, which may be real."""
     if not value.type.is_complex:
+        # Not each narrow type has a zero.
+        if value.type.is_float and value.type.bits < F32.bits:
+            value = apply("convert", value, type=F32)
         return value, zero(value.type)
     part = PARTS[value.type]
     return apply("real", value, type=part), apply("imag", value, type=part)
