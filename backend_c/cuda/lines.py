@@ -73,7 +73,7 @@ def in_lines(loop: Loop) -> tuple[Loop, ...]:
         return (lines,)
     left = Variable(INDEX, f"{loop.variable.name}r", 0, lanes - 2)
     place = ix.add(left, ix.multiply(whole, lanes))
-    body = tuple(_renamed(loop, loop.body, "r", place))
+    body = tuple(_renamed(loop, loop.body, "_r", place))
     return lines, loop._replace(variable=left, extent=rest, body=body)
 
 
