@@ -23,7 +23,8 @@ from hlo.types import leaves
 
 # Of rendered C alone: a kernel is a function without a result, whose brace closes it at column 1.
 _FUNCTION = re.compile(
-    r"^[^\n;{]*\bvoid (?:__launch_bounds__\([\d, ]+\) )?(kernel_\d+)\([^;{]*\{\n.*?^\}\n", re.M | re.S
+    r"^[^\n;{]*\bvoid (?:__launch_bounds__\([\d, ]+\) )?(kernel_\d+)\([^;{]*\{\n.*?^\}\n",
+    re.M | re.S,
 )
 
 
