@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import signal
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,11 @@ from backend_c.native.toolchain import links, takes
 # other examples (pytest --hypothesis-profile=default). How long one takes is no property of it.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+# A script's commands in the background ignore Ctrl-C, and so does what they start: without this,
+# tests that interrupt a program would fail in `make test &`.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent  # of the project: nothing above it is read
