@@ -14,7 +14,6 @@ from backend_c.render.shared_memory import dynamic_shared_bytes
 from backend_c.render.statements import block_size
 
 WARP = 32
-LARGEST_BLOCK = 1024  # threads, as CUDA has it
 # However many registers a thread takes (255 at most), a multiprocessor has 64 Ki of them.
 MOST_THREADS = 256
 # A B200 has 148 multiprocessors with room for 8 such blocks each; others take a turn more.

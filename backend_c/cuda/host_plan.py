@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend_c.cuda.counted_loops import Counts
-from backend_c.cuda.geometry import LARGEST_BLOCK, Geometry, geometry
+from backend_c.cuda.geometry import Geometry, geometry
 from backend_c.cuda.threads import launch_shape
+from backend_c.ir.gpu import LARGEST_BLOCK
 from backend_c.lower.buffers import ALIGNMENT
 from backend_c.lower.plan import Branch, Buffer, Copy, Exchange, Launch, Origin, Plan, Repeat, Step
 from backend_c.render.c_types import memory_type

@@ -17,6 +17,7 @@ from backend_c.cuda.host_plan import (
     launches,
 )
 from backend_c.emit.origin_comments import safe_name, safe_shape
+from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.render.c_types import memory_type
 from backend_c.render.translation_units import Place
 from hlo.types import ArrayShape
@@ -90,7 +91,7 @@ int launch(module_kernel kernel, const char *what, unsigned int blocks, unsigned
     }
     const void *function = module_kernels[kernel];
     cudaError_t error = cudaSuccess;
-    if (shared > 49152) {
+    if (shared > STATIC_SHARED) {
         error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      (int)shared);
     }
@@ -109,7 +110,7 @@ int launch(module_kernel kernel, const char *what, unsigned int blocks, unsigned
     return (int)error;
 }
 
-"""
+""".replace("STATIC_SHARED", str(STATIC_SHARED))
 _RANDOM = """\
 /* Starts the random state of a run. */
 int start_random(void *state, uint64_t seed, cudaStream_t stream) {

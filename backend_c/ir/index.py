@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from backend_c.ir.gpu import LARGEST_BLOCK
 from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable, subexpressions
 
-_MOST_THREADS = 1024  # of a block, as CUDA has it
 _LIMIT = 2**62
 _AffineForm = tuple[dict[Expr, int], int]  # coefficients of atoms, and a constant
 
@@ -141,7 +141,7 @@ def bounds(expression: Expr) -> tuple[int, int]:
             low, high = _integer_bounds(source)
             return max(low, -_LIMIT), min(high, _LIMIT)
         case Apply("thread" | "threads", (), _):
-            return 0, _MOST_THREADS
+            return 0, LARGEST_BLOCK
         case _:
             return -_LIMIT, _LIMIT
 

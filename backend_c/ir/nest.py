@@ -26,6 +26,18 @@ def has_blocks(scope: Scope) -> bool:
     return scope.settings.has_blocks and scope.is_outermost
 
 
+@contextmanager
+def threads(scope: Scope, rows: int, columns: int, near: int) -> Iterator[tuple[Expr, Expr]]:
+    """Open the loop of a block's threads over rows and columns; yield both.
+
+    Neighbouring threads have neighbours in dimension ``near``, 0 or 1.
+    """
+    sizes = (rows, columns) if near == 1 else (columns, rows)
+    with scope.loop(rows * columns, "threads") as number:
+        far, close = map(scope.bind, ix.delinearize(number, sizes))
+        yield (far, close) if near == 1 else (close, far)
+
+
 def loop_kind(scope: Scope, operations: int) -> str:
     """Return the kind of an outermost loop that does so many element operations in all."""
     return "parallel" if operations >= scope.settings.grain else "serial"

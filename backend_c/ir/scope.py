@@ -14,6 +14,7 @@ import numpy as np
 
 from backend_c.ir import index as ix
 from backend_c.ir.block import Block, Written
+from backend_c.ir.gpu import LARGEST_BLOCK
 from backend_c.ir.loop_ir import (
     INDEX,
     SEED,
@@ -42,7 +43,6 @@ from backend_c.ir.settings import Settings
 from hlo.errors import Unsupported
 from hlo.types import ElementType, element_type_of
 
-_MOST_THREADS = 1024  # of a CUDA block
 _MOST_LOCAL = 1 << 14  # bytes of an array on the stack: dozens of them fit the smallest of stacks
 
 
@@ -280,7 +280,7 @@ class Scope:
         found = []
         for operation, low in (("thread", 0), ("threads", 1)):
             value = Apply(operation, (), INDEX)
-            variable = Variable(INDEX, self.names.fresh("n"), low, low + _MOST_THREADS - 1)
+            variable = Variable(INDEX, self.names.fresh("n"), low, low + LARGEST_BLOCK - 1)
             self._depth[variable.name] = 0
             self._blocks[0].statements.append(Let(variable, value))
             found.append(variable)

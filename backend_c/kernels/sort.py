@@ -120,7 +120,7 @@ class _Sort:
         # merged.
         self._chunks = _CHUNKS if of_one_row else 1
         # Threads of blocks sort short runs, and share the merges of these.
-        self._by_blocks = scope.settings.has_blocks and scope.is_outermost and self._bound > FIRST
+        self._by_blocks = nest.has_blocks(scope) and self._bound > FIRST
         if self._by_blocks:
             self._chunks = -(-self._bound // FIRST)
         self._length = FIRST if self._by_blocks else -(-self._bound // self._chunks)  # of a chunk

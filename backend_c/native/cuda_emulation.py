@@ -12,8 +12,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from backend_c.cuda.geometry import LARGEST_BLOCK, WARP, Geometry
+from backend_c.cuda.geometry import WARP, Geometry
 from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches
+from backend_c.ir.gpu import LARGEST_BLOCK
 from backend_c.native.cache import Cache, found, publish, workspace
 from backend_c.native.cuda_driver import DECLARATIONS, Device, Driver, LoadedModule
 from backend_c.native.cuda_executable import CudaExecutable

@@ -24,6 +24,7 @@ from backend_c.cuda.host_plan import (
     LaunchKernel,
     launches,
 )
+from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.native.cuda_driver import Driver, DriverError, LoadedModule
 from backend_c.native.cuda_launches import Launcher, PreparedLaunch, launch_as_planned, one_of
 from backend_c.render.translation_units import Place
@@ -32,7 +33,6 @@ from hlo.errors import DeviceError
 _NOT_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: apart from the default stream
 _BY_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: other threads may allocate meanwhile
 _MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_USUAL_SHARED = 48 << 10  # bytes that every kernel may ask for
 _FEWEST = 2  # steps of a stretch that is worth a graph
 _MOST_WRITTEN_OUT = 1 << 12  # steps of a loop, all trips together, that are one graph
 _HELD_BACK = 2  # runs with the same addresses before a stretch is captured
@@ -199,7 +199,7 @@ class HostRun:
     def _function(self, module: LoadedModule, step: LaunchKernel) -> Any:
         """Return the kernel of a launch, which may use the shared memory that it asks for."""
         function, shared = module.function(step.kernel), step.geometry.shared
-        if shared > _USUAL_SHARED:
+        if shared > STATIC_SHARED:
             doing = f"asking for {shared} bytes of shared memory for {step.kernel}"
             self._driver.call("cuFuncSetAttribute", function, _MOST_SHARED, shared, doing=doing)
         return function

@@ -1,15 +1,15 @@
 """Place the shared arrays of kernels of which there are more than a CUDA kernel has by itself.
 
-48 KiB are declared in the text. What takes more lies in memory that a launch asks for: 99 KiB and
-more, by GPU.
+48 KiB, of which functions of the runtime have up to 2, are declared in the text. What takes more
+lies in memory that a launch asks for: 99 KiB and more, by GPU.
 """
 
 from __future__ import annotations
 
+from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.ir.loop_ir import Array, Kernel, LocalArray, every
 
 _ALIGNED = 16  # bytes
-_STATIC = 48 << 10  # bytes, of which functions of the runtime have up to 2 KiB
 
 
 def dynamic_shared(kernel: Kernel) -> dict[str, int]:
@@ -21,7 +21,7 @@ def dynamic_shared(kernel: Kernel) -> dict[str, int]:
         if isinstance(statement, LocalArray) and statement.array.is_shared:
             places[statement.array.name] = end
             end += -(-_bytes(statement.array) // _ALIGNED) * _ALIGNED
-    return places if end > _STATIC else {}
+    return places if end > STATIC_SHARED else {}
 
 
 def dynamic_shared_bytes(kernel: Kernel) -> int:

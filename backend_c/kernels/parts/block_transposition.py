@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from backend_c.ir import index as ix
+from backend_c.ir import nest
 from backend_c.ir.element import Writer
 from backend_c.ir.loop_ir import Array, Expr, Load
 from backend_c.ir.scope import Scope, apply
@@ -107,17 +108,15 @@ class _Square:
     def _each(self, near: str) -> Iterator[tuple[Expr, Expr]]:
         """Open the loop of the threads over a square; neighbours are so in the dimension ``near``.
         Yield the place in both dimensions."""
-        scope = self._scope
-        with scope.loop(self._side * self._side, "threads") as number:
-            far, close = (scope.bind(i) for i in ix.delinearize(number, (self._side, self._side)))
-            place = (close, far) if near == "along" else (far, close)
+        side = self._side
+        with nest.threads(self._scope, side, side, 0 if near == "along" else 1) as place:
             inside = [
                 apply("compare-LT", at, count, type=PRED)
                 for at, count in zip(place, self._counts)
-                if ix.value_of(count) != self._side
+                if ix.value_of(count) != side
             ]
             if not inside:
                 yield place
                 return
-            with scope.when(apply("and", *inside) if len(inside) > 1 else inside[0]):
+            with self._scope.when(apply("and", *inside) if len(inside) > 1 else inside[0]):
                 yield place

@@ -88,6 +88,13 @@ class System:
         """Return whether steps are solved in the order of the rows of ``a``."""
         return self.lower != self.is_across
 
+    def extents(self, dims: Sequence[int]) -> tuple[tuple[int, ...], int, int]:
+        """Return of right-hand sides of some dims those of the batch, the rows of ``a``, and how
+        many right-hand sides each system has."""
+        *batch, rows, columns = dims
+        size, vectors = (rows, columns) if self.left_side else (columns, rows)
+        return tuple(batch), size, vectors
+
 
 def numbers_of(element_type: ElementType) -> Numbers:
     """Return how elements of a type are computed with in fast mode."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c.ir import index as ix
+from backend_c.ir import nest
 from backend_c.ir.loop_ir import Address, Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import (
@@ -37,7 +38,7 @@ from hlo.types import F32, F64, PRED, ElementType
 
 def has_blocks(factors: Factors, scope: Scope) -> bool:
     """Return whether blocks of threads add up products of factors."""
-    return scope.settings.has_blocks and scope.is_outermost and factors.k > 0
+    return nest.has_blocks(scope) and factors.k > 0
 
 
 class BlockContraction:

@@ -3,9 +3,8 @@
 A block computes a tile of the result, its threads some rows and columns of that, in registers
 (runtime/hlo_block_tile.h). Factors of a few steps at a time are in shared memory, in several
 stages: while threads multiply those of one set of steps, they bring in later ones. Sums then go
-through
-shared memory, too, so that neighbouring threads finish and store neighbouring results: one copy of
-the epilogue for all sums of a thread, and whole lines of memory.
+through shared memory, too, so that neighbouring threads finish and store neighbouring results: one
+copy of the epilogue for all sums of a thread, and whole lines of memory.
 
 Blocks of fewer threads than a tile is made for take several turns at it.
 """
@@ -16,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from backend_c.ir import index as ix
+from backend_c.ir.gpu import LARGEST_BLOCK
 from backend_c.ir.loop_ir import INDEX, Apply, Array, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factors import Factors
@@ -23,7 +23,6 @@ from backend_c.kernels.parts.contraction_in_blocks.block_products import THREADS
 from backend_c.kernels.parts.contraction_in_blocks.block_staging import Shape, Staging
 from hlo.types import PRED
 
-_MOST_UNITS = 1024  # threads of a block, as CUDA has it
 Place = tuple[Expr, Expr, Expr]
 Own = tuple[Expr, Expr]  # a row and a column of a tile
 # Writes what is done with the parts of a sum, given the result's place, and its place in the tile
@@ -63,7 +62,7 @@ class BlockTiles:
         thread, threads = scope.own_thread()
         # Launches of tensor cores have whole warps.
         self._unit = scope.bind(ix.divide(thread, tile.unit_threads))
-        self._units = scope.bind(ix.clamp(1, ix.divide(threads, tile.unit_threads), _MOST_UNITS))
+        self._units = scope.bind(ix.clamp(1, ix.divide(threads, tile.unit_threads), LARGEST_BLOCK))
 
     def emit(self, finish: Finish, begin: Begin = nothing) -> None:
         """Write all tiles."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from backend_c.ir.gpu import MULTIPROCESSORS
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.contraction_in_blocks.block_products import (
     BlockProduct,
@@ -17,7 +18,6 @@ from backend_c.kernels.parts.contraction_in_blocks.block_products import (
     sized,
 )
 
-_MULTIPROCESSORS = 132  # of an H100 or H200
 # Of each: products a cycle, of tensor cores about; bytes of memory that are written and read again;
 # cycles in the time of a launch.
 _PRODUCTS, _TENSOR_PRODUCTS, _BYTES, _LAUNCH = 128, 1024, 10, 4000
@@ -46,7 +46,7 @@ def _choices(factors: Factors, product: BlockProduct) -> Iterator[tuple[int, int
     """Yield sizes of tiles and numbers of parts, which give one block or two a multiprocessor."""
     most = 1 if product.parts > 1 else min(factors.k // _LEAST, _MOST)
     for size in product.sizes:
-        wanted = (share * _MULTIPROCESSORS // _blocks(factors, size) for share in (0, 1, 2))
+        wanted = (share * MULTIPROCESSORS // _blocks(factors, size) for share in (0, 1, 2))
         yield from ((size, max(min(parts, most), 1)) for parts in wanted)
 
 
@@ -57,10 +57,10 @@ def _blocks(factors: Factors, size: int) -> int:
 def _cycles(factors: Factors, product: BlockProduct, size: int, parts: int) -> float:
     """Return the time of a choice, what is beyond the result included."""
     rate = _TENSOR_PRODUCTS if product.is_tensor else _PRODUCTS
-    load = -(-_blocks(factors, size) * parts // _MULTIPROCESSORS)
+    load = -(-_blocks(factors, size) * parts // MULTIPROCESSORS)
     busy = _ALONE if load == 1 else _TOGETHER
     cycles = load * size * (size + _READ) * -(-factors.k // parts) / rate / busy
     if parts > 1:
         stored = factors.batch * factors.m * factors.n * parts * product.sums.numpy.itemsize
-        cycles += _LAUNCH + 2 * stored / (_MULTIPROCESSORS * _BYTES)
+        cycles += _LAUNCH + 2 * stored / (MULTIPROCESSORS * _BYTES)
     return cycles

@@ -12,6 +12,7 @@ import math
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
+from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.ir.loop_ir import Address, Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import (
@@ -22,7 +23,6 @@ from backend_c.kernels.parts.contraction.factor_panels import (
 )
 from backend_c.kernels.parts.factorisation.block_factors import (
     LINES,
-    MOST_SHARED,
     PANEL,
     PITCH,
     SIDE,
@@ -30,7 +30,6 @@ from backend_c.kernels.parts.factorisation.block_factors import (
     Plane,
     Products,
     Square,
-    each,
     is_first_thread,
     solve,
     square,
@@ -64,7 +63,7 @@ class BlockCholesky:
         Returns an array of 0, or 1 + the first column without a factor, for each matrix.
         """
         pitch = self._order | 1  # rows begin in different banks
-        if self._order * pitch * (self._sums.bits // 8) <= MOST_SHARED:
+        if self._order * pitch * (self._sums.bits // 8) <= STATIC_SHARED:
             self._at_once(pitch, write, result)
             return self._failed
         scope, order = self._scope, self._order
@@ -137,14 +136,14 @@ class BlockCholesky:
             plane = self._plane(scope.shared(sums, self._order * pitch), ix.constant(0), pitch)
             if not self._lower:  # the runtime has rows in their order
                 plane = plane.transposed
-            with each(scope, size, size, 1) as (row, column):
+            with nest.threads(scope, size, size, 1) as (row, column):
                 self._read(plane, matrix, row, column)
             scope.barrier()
             failed = scope.mutable(S32, Constant(S32, 0))
             order = ix.constant(self._order), ix.constant(pitch)
             name = f"hlo_block_factor_cholesky_{sums}"
             scope.call(name, Pointer(plane.array, ix.constant(0)), *order, Address(failed))
-            with each(scope, size, size, 1) as (row, column):
+            with nest.threads(scope, size, size, 1) as (row, column):
                 found = []
                 for part in range(self._numbers.parts):
                     # Those of the other triangle are not there: nobody sees what is read instead.
@@ -208,7 +207,7 @@ class BlockCholesky:
     def _keep(self, array: Array, squares: Array, place: tuple[Expr, Expr]) -> None:
         """Write the factor of a square to where it is kept."""
         scope = self._scope
-        with each(scope, PANEL, PANEL, 1) as (i, j):
+        with nest.threads(scope, PANEL, PANEL, 1) as (i, j):
             number = ix.linearize((*place, i, j), (self._count, self._panels, PANEL, PANEL))
             scope.store(squares, number, scope.load(array, ix.add(ix.multiply(i, PITCH), j)))
 

@@ -8,11 +8,11 @@ real ones, as in :mod:`backend_c.kernels.parts.contraction.factor_panels`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import NamedTuple
 
 from backend_c.ir import index as ix
+from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import compare
@@ -24,7 +24,6 @@ PITCH = PANEL + 1  # HLO_BLOCK_PITCH
 SIDE = 64  # HLO_BLOCK_SIDE
 STEP = SIDE + 1  # HLO_BLOCK_STEP
 LINES = 128  # rows, or right-hand sides, that a block solves for
-MOST_SHARED = 48 << 10  # bytes of static shared memory of a block
 
 
 class Plane(NamedTuple):
@@ -46,16 +45,6 @@ class Plane(NamedTuple):
         return self._replace(row=self.column, column=self.row)
 
 
-@contextmanager
-def each(scope: Scope, rows: int, columns: int, near: int) -> Iterator[tuple[Expr, Expr]]:
-    """Open the loop of the threads over rows and columns; neighbours are so in dimension ``near``,
-    0 or 1. Yield both."""
-    sizes = (rows, columns) if near == 1 else (columns, rows)
-    with scope.loop(rows * columns, "threads") as number:
-        place = [scope.bind(i) for i in ix.delinearize(number, sizes)]
-        yield (place[0], place[1]) if near == 1 else (place[1], place[0])
-
-
 def is_first_thread(scope: Scope) -> Expr:
     """Return whether the running thread is the first one of its block."""
     return compare("EQ", scope.own_thread()[0], ix.constant(0))
@@ -70,7 +59,7 @@ def square(
     zeros.
     """
     array = scope.shared(sums, PANEL * PITCH)
-    with each(scope, PANEL, PANEL, 1) as (i, j):
+    with nest.threads(scope, PANEL, PANEL, 1) as (i, j):
         row, column = (ix.clamp(0, ix.add(first, x), order - 1) for x in (i, j))
         is_there = compare("LT", ix.add(first, i), ix.constant(order))
         is_read = apply("and", compare("LE", j, i), is_there)
@@ -120,7 +109,7 @@ def _solve(
 
 def _move(scope: Scope, source: Plane, target: Plane, sizes: tuple[Expr, Expr]) -> None:
     """Write the copy of vectors, neighbouring threads neighbouring steps."""
-    with each(scope, LINES, PANEL, 1) as place:
+    with nest.threads(scope, LINES, PANEL, 1) as place:
         is_there = [compare("LT", at, size) for at, size in zip(place, sizes, strict=True)]
         with scope.when(apply("and", *is_there)):
             value = scope.load(source.array, source.at(*place))
@@ -142,7 +131,7 @@ def subtract(scope: Scope, sums: ElementType, products: Products, target: Plane)
     sides = (products.left, products.right)
     for side, count in zip(sides, products.counts, strict=True):
         copy = scope.shared(sums, PANEL * STEP)
-        with each(scope, SIDE, PANEL, 0 if abs(side.row) == 1 else 1) as (line, step):
+        with nest.threads(scope, SIDE, PANEL, 0 if abs(side.row) == 1 else 1) as (line, step):
             known = ix.clamp(0, line, ix.subtract(count, 1))
             is_there = compare("LT", line, count)
             value = scope.load(side.array, side.at(known, step))

@@ -10,9 +10,10 @@ from collections.abc import Callable
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
+from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.ir.loop_ir import Expr, Pointer
 from backend_c.ir.scope import Scope
-from backend_c.kernels.parts.factorisation.block_factors import MOST_SHARED, THREADS
+from backend_c.kernels.parts.factorisation.block_factors import THREADS
 from hlo.types import F32, F64, ElementType
 
 _LEAST = 128  # rows, which a thread solves in the time that a block takes
@@ -33,7 +34,7 @@ def substitute_in_blocks(
     """Write the solutions for ``dims`` matrices and vectors of each, in their place; ``given`` are
     the runtime's arguments from the matrix to the distance of unknowns."""
     elements = _SUMS[element_type] * size
-    is_shared = elements * 8 <= MOST_SHARED
+    is_shared = elements * 8 <= STATIC_SHARED
     numbers = dims[0] * dims[1]
     apart = 0 if is_shared else elements
     sums = None if is_shared else scope.scratch(F64, elements * numbers)

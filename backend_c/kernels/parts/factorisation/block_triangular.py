@@ -1,9 +1,9 @@
 """Write solutions of triangular systems in fast mode by blocks of threads.
 
-Every system is T x = b with a lower triangle T, solved forwards, as in :mod:`.fast_triangular`. A
-block solves systems of few rows for some right-hand sides in shared memory. Larger ones are solved
-by panels of 32 rows, in two launches each: a thread for each right-hand side solves the square on
-the diagonal (runtime/hlo_block_factor.h), then blocks subtract its products, by tiles.
+Every system is T x = b (:mod:`.triangular_solve`). A block solves systems of few rows for some
+right-hand sides in shared memory. Larger ones are solved by panels of 32 rows, in two launches
+each: a thread for each right-hand side solves the square on the diagonal
+(runtime/hlo_block_factor.h), then blocks subtract its products, by tiles.
 """
 
 from __future__ import annotations
@@ -13,16 +13,9 @@ from collections.abc import Callable
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Expr, Pointer
-from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.contraction.factor_panels import (
-    Numbers,
-    System,
-    blocks,
-    compare,
-    numbers_of,
-)
+from backend_c.ir.scope import apply
+from backend_c.kernels.parts.contraction.factor_panels import blocks, compare
 from backend_c.kernels.parts.factorisation.block_factors import (
     LINES,
     PANEL,
@@ -31,12 +24,11 @@ from backend_c.kernels.parts.factorisation.block_factors import (
     Plane,
     Products,
     Square,
-    each,
     solve,
     square,
     subtract,
 )
-from backend_c.kernels.parts.factorisation.cholesky_and_substitution import conjugate
+from backend_c.kernels.parts.factorisation.triangular_solve import TriangularSolve
 
 _AT_ONCE = 128  # rows, of which 32 right-hand sides of f64 leave room in shared memory
 _TOGETHER = 32  # right-hand sides of a block that solves at once
@@ -44,18 +36,8 @@ _NONE = ix.constant(0)
 _Right = Callable[[Expr], Plane]  # from a system's number, its right-hand sides, which are rows
 
 
-class BlockTriangularSolve:
+class BlockTriangularSolve(TriangularSolve):
     """Write the solutions of a batch of systems."""
-
-    def __init__(self, a: Element, b: Element, system: System, write: Writer, scope: Scope) -> None:
-        self._a, self._b, self._system = a, b, system
-        self._write, self._scope = write, scope
-        *batch, rows, columns = b.shape.dims
-        self._batch, self._count = tuple(batch), math.prod(batch)
-        self._size, self._vectors = (rows, columns) if system.left_side else (columns, rows)
-        self._numbers: Numbers = numbers_of(b.shape.element_type)
-        self._sums = self._numbers.sums
-        self._order = self._size * self._numbers.parts
 
     def emit(self) -> None:
         """Write all solutions."""
@@ -69,8 +51,8 @@ class BlockTriangularSolve:
 
     def _in_place(self) -> Plane | None:
         """Return the first T where it lies, if memory has its numbers."""
-        array, n, system = self._a.array, self._size, self._system
-        if array is None or array.memory is not None or array.element_type is not self._sums:
+        array, n, system = self._numbers_in_memory(), self._size, self._system
+        if array is None:
             return None
         sign, start = (1, 0) if system.is_forward else (-1, n * n - 1)
         ways = (1, n) if system.is_across else (n, 1)
@@ -88,17 +70,6 @@ class BlockTriangularSolve:
                 along = ix.add(ix.multiply(step, numbers.parts), q)
                 scope.store(array, ix.linearize((matrix, at, along), (self._count, n, n)), number)
         return Plane(array, ix.constant(0), n, 1)
-
-    def _entry(self, matrix: Expr, row: Expr, step: Expr) -> Expr:
-        """Return an element of T."""
-        at = [self._along(place) for place in (row, step)]
-        if self._system.is_across:
-            at.reverse()
-        value = self._a.at(*ix.delinearize(matrix, self._batch), *at)
-        return conjugate(value) if self._system.is_conjugate else value
-
-    def _along(self, step: Expr) -> Expr:
-        return step if self._system.is_forward else ix.subtract(self._size - 1, step)
 
     def _of(self, left: Plane, matrix: Expr) -> Plane:
         """Return the T of a number."""
@@ -159,7 +130,7 @@ class BlockTriangularSolve:
             before = scope.bind(ix.multiply(group, lines))
             own = self._of(left, matrix)
             x = Plane(scope.shared(self._sums, order * pitch), _NONE, 1, pitch)
-            with each(scope, lines, self._size, near) as (line, step):
+            with nest.threads(scope, lines, self._size, near) as (line, step):
                 vector = ix.clamp(0, ix.add(before, line), total - 1)
                 self._read(x, matrix, (vector, line), step)
             with scope.loop(blocks(order, PANEL)) as number:
@@ -170,7 +141,7 @@ class BlockTriangularSolve:
                 scope.barrier()
                 self._subtract_rows(own, x, first, lines)
                 scope.barrier()
-            with each(scope, lines, self._size, near) as (line, step):
+            with nest.threads(scope, lines, self._size, near) as (line, step):
                 vector = ix.add(before, line)
                 with scope.when(compare("LT", vector, ix.constant(total))):
                     self._store(x, matrix, (vector, line), step)

@@ -37,8 +37,8 @@ class _Substitution:
     ) -> None:
         self._array, self._system = array, system
         self._solution, self._scope = solution, scope
-        *batch, rows, columns = b.shape.dims
-        self._size, vectors = (rows, columns) if system.left_side else (columns, rows)
+        batch, self._size, vectors = system.extents(b.shape.dims)
+        rows, columns = b.shape.dims[-2:]
         self._dims, self._area = (math.prod(batch), vectors), rows * columns
         self._step, self._between = (columns, 1) if system.left_side else (1, columns)
 

@@ -1,7 +1,6 @@
 """Write solutions of triangular systems in fast mode, on tiles of products (hlo_factor.h).
 
-Every system is T x = b with a lower triangle T, solved forwards: x op(a) = b is op(a)^T x^T = b^T,
-and an upper triangle is a lower one from its other end. The vectors x are the lanes of panels.
+The vectors x of T x = b (:mod:`.triangular_solve`) are the lanes of panels.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from backend_c.kernels.parts.contraction.factor_panels import (
     AREA,
     BLOCK,
     WIDTH,
-    Numbers,
     System,
     blocks,
     negated,
@@ -28,11 +26,11 @@ from backend_c.kernels.parts.contraction.factor_panels import (
     transpose,
 )
 from backend_c.kernels.parts.factorisation.block_triangular import BlockTriangularSolve
-from backend_c.kernels.parts.factorisation.cholesky_and_substitution import conjugate
 from backend_c.kernels.parts.factorisation.interleaved_matrices import (
     are_small_and_many,
     interleaved_solve,
 )
+from backend_c.kernels.parts.factorisation.triangular_solve import TriangularSolve
 from hlo.types import S32
 
 _FEW = 4  # tasks: threads share the blocks of each
@@ -65,8 +63,7 @@ def fast_triangular_solve(
     if nest.has_blocks(scope):
         BlockTriangularSolve(a, b, system, write, scope).emit()
         return
-    *batch, rows, columns = b.shape.dims
-    size, vectors = (rows, columns) if system.left_side else (columns, rows)
+    batch, size, vectors = system.extents(b.shape.dims)
     numbers, count = numbers_of(b.shape.element_type), math.prod(batch)
     is_small = are_small_and_many(size, count, numbers.sums) and vectors < WIDTH
     if is_small and numbers.parts == 1:
@@ -79,8 +76,7 @@ def fast_triangular_solve(
 
 def _solve_vectors(a: Element, b: Element, system: System, write: Writer, scope: Scope) -> None:
     """Write the solutions of real systems of a few vectors, one by one."""
-    *batch, rows, columns = b.shape.dims
-    size, vectors = (rows, columns) if system.left_side else (columns, rows)
+    batch, size, vectors = system.extents(b.shape.dims)
     count, sums = math.prod(batch), numbers_of(b.shape.element_type).sums
     matrices = a.array
     if matrices is None or matrices.memory is not None or matrices.element_type is not sums:
@@ -112,21 +108,15 @@ def _solve_vectors(a: Element, b: Element, system: System, write: Writer, scope:
         write(index, (as_type(scope.load(x, place(index)), b.shape.element_type),))
 
 
-class _BlockedSolve:
+class _BlockedSolve(TriangularSolve):
     """Write the solutions of a batch of systems, each of many vectors."""
 
     def __init__(self, a: Element, b: Element, system: System, write: Writer, scope: Scope) -> None:
-        self._a, self._b, self._system = a, b, system
-        self._write, self._scope = write, scope
-        *batch, rows, columns = b.shape.dims
-        self._batch, self._count = tuple(batch), math.prod(batch)
-        self._size, self._vectors = (rows, columns) if system.left_side else (columns, rows)
-        self._numbers: Numbers = numbers_of(b.shape.element_type)
-        self._order = self._size * self._numbers.parts
+        super().__init__(a, b, system, write, scope)
         self._units = blocks(self._vectors)
         self._panel = blocks(self._order) * AREA
         panels = self._count * self._units * self._panel
-        self._panels = scope.scratch(self._numbers.sums, panels)
+        self._panels = scope.scratch(self._sums, panels)
 
     def emit(self) -> None:
         """Write the panels, their solution, and the results."""
@@ -143,13 +133,8 @@ class _BlockedSolve:
 
     def _in_place(self) -> _Left | None:
         """Return T where it lies, if its rows do so in order."""
-        array, n = self._a.array, self._size
-        if (
-            array is None
-            or array.memory is not None
-            or array.element_type is not self._numbers.sums
-            or self._system.is_across
-        ):
+        array, n = self._numbers_in_memory(), self._size
+        if array is None or self._system.is_across:
             return None
         if self._system.is_forward:
             return _Left(array, 0, n * n, BLOCK * n, n, 1)
@@ -181,17 +166,6 @@ class _BlockedSolve:
                     along = ix.multiply(ix.add(ix.multiply(step, numbers.parts), q), left.step)
                     scope.store(array, ix.add(start, rows_down, along), number)
         return left
-
-    def _entry(self, matrix: Expr, row: Expr, step: Expr) -> Expr:
-        """Return an element of T."""
-        at = [self._along(place) for place in (row, step)]
-        if self._system.is_across:
-            at.reverse()
-        value = self._a.at(*ix.delinearize(matrix, self._batch), *at)
-        return conjugate(value) if self._system.is_conjugate else value
-
-    def _along(self, step: Expr) -> Expr:
-        return step if self._system.is_forward else ix.subtract(self._size - 1, step)
 
     # The vectors
 

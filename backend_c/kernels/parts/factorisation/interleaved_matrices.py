@@ -194,8 +194,8 @@ def interleaved_cholesky(
 
 def interleaved_solve(a: Element, b: Element, system: System, write: Writer, scope: Scope) -> None:
     """Write the solutions of a batch of small real systems, in place of right-hand sides."""
-    *batch, rows, columns = b.shape.dims
-    size, vectors = (rows, columns) if system.left_side else (columns, rows)
+    batch, size, vectors = system.extents(b.shape.dims)
+    rows, columns = b.shape.dims[-2:]
     numbers, count = numbers_of(b.shape.element_type), math.prod(batch)
     lanes = together(numbers.sums)
     groups, work = blocks(count, lanes), lanes * size * size * vectors // 2
@@ -208,7 +208,7 @@ def interleaved_solve(a: Element, b: Element, system: System, write: Writer, sco
         strides, step = (-strides[0], -strides[1]), -step
     with nest.outer(scope, (groups,), work) as (number,):
         left, right = (
-            _Group(numbers, dims, tuple(batch), number) for dims in ((size, size), (rows, columns))
+            _Group(numbers, dims, batch, number) for dims in ((size, size), (rows, columns))
         )
         matrices, sides = (_memory(group, groups, scope) for group in (left, right))
         _Rows(left, matrices, scope).pack(a)

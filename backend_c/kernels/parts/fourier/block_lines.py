@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from backend_c.ir import index as ix
+from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Expr
 from backend_c.ir.scope import Scope, apply
 from hlo.types import PRED, ElementType
@@ -152,12 +153,7 @@ class BlockLines:
 
         Neighbouring threads have neighbouring numbers of a line (``is_along``), or lines.
         """
-        scope, sizes = self._scope, (numbers, self.lines)
-        with scope.loop(numbers * self.lines, "threads") as i:
-            if is_along:
-                line, k = map(scope.bind, ix.delinearize(i, sizes[::-1]))
-            else:
-                k, line = map(scope.bind, ix.delinearize(i, sizes))
+        with nest.threads(self._scope, self.lines, numbers, int(is_along)) as (line, k):
             yield k, line
 
     def place(self, buffers: Buffers, k: Expr, line: Expr, part: int) -> tuple[Array, Expr]:

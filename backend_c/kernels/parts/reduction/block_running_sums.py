@@ -22,7 +22,7 @@ _LEAST, _MOST = 64, 1024  # elements of a chunk: about as many as there are chun
 
 def has_chunks(steps: int, scope: Scope) -> bool:
     """Return whether threads share a scan of so many steps."""
-    return scope.settings.has_blocks and scope.is_outermost and steps >= 2 * _LEAST
+    return nest.has_blocks(scope) and steps >= 2 * _LEAST
 
 
 @dataclass(frozen=True)

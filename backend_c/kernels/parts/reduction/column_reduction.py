@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
+from backend_c.ir.gpu import RESIDENT_THREADS
 from backend_c.ir.loop_ir import Array, Expr
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ _STREAMS = 4  # rows that are combined side by side: one addition waits four cyc
 _STRIP = 1 << 11  # columns whose states stay in the first cache
 _LANES = 16  # columns of a vector
 _SHARES = 16  # blocks of rows of few columns
-_THREADS = 1 << 17  # that a GPU runs at a time, about
 _LEAST_ROWS = 16  # elements of a thread's column: what a partial result is worth
 _MOST_PARTS = 1 << 12  # partial results of a column, which a block combines
 _SERIAL = 1 << 6  # partial results that one thread combines
@@ -35,7 +35,7 @@ Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
 def write_columns(reduction: ReorderedReduction, write: Write) -> None:
     """Write the loops of all results."""
     scope = reduction.scope
-    if scope.settings.has_blocks and scope.is_outermost:
+    if nest.has_blocks(scope):
         _ColumnsOfThreads(reduction).emit(write)
     else:
         _Columns(reduction).emit(write)
@@ -179,7 +179,7 @@ class _ColumnsOfThreads(_Whole):
     def __init__(self, reduction: ReorderedReduction) -> None:
         super().__init__(reduction)
         inner = math.prod(self._rows[1:])
-        wanted = -(-_THREADS // math.prod(self._kept))
+        wanted = -(-RESIDENT_THREADS // math.prod(self._kept))
         parts = min(wanted, self._rows[0] * inner // _LEAST_ROWS, _MOST_PARTS)
         self._length = -(-self._rows[0] // max(parts, 1))  # rows of a share
         self._parts = -(-self._rows[0] // self._length)
@@ -187,15 +187,14 @@ class _ColumnsOfThreads(_Whole):
     def emit(self, write: Write) -> None:
         """Write the loop over columns and shares, and that over the results of several shares."""
         scope, monoid = self._scope, self._monoid
-        is_whole = self._parts == 1
         partials = None
-        if not is_whole:
+        if self._parts > 1:
             partials = scope.scratch(monoid.state, math.prod(self._kept) * self._parts)
         dims = self._outer, self._parts, self._columns
         with scope.loop(math.prod(dims), "parallel lanes") as number:
             outer, part, column = map(scope.bind, ix.delinearize(number, dims))
             kept = self._kept_index(outer, column)
-            initial = self._whole.start() if is_whole else monoid.identity
+            initial = self._whole.start() if partials is None else monoid.identity
             state = scope.mutable(monoid.state, initial)
             start = ix.multiply(part, self._length)
             rows = ix.clamp(0, ix.subtract(self._rows[0], start), self._length)

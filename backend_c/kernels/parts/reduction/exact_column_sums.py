@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
+from backend_c.ir.gpu import RESIDENT_THREADS
 from backend_c.ir.loop_ir import Address, Array, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.reduction.exact_sum import decided_sum
@@ -20,7 +21,7 @@ from hlo.types import F64
 _STRIP = 1 << 9  # columns whose sums stay in the first cache; fewer would read memory in snippets
 _BLOCK = 1 << 12  # rows whose plain f64 sum leaves few roundings in doubt
 _SHARES = 16  # blocks of rows to be shared by the threads, if there are rows enough
-_THREADS, _MOST_SHARES = 1 << 17, 1 << 7  # the same of a GPU: a thread for each column of a block
+_MOST_SHARES = 1 << 7  # the same of a GPU: a thread for each column of a block
 
 At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced index) → element
 
@@ -44,7 +45,7 @@ class ColumnSums:
         # to give every thread one.
         shares = _SHARES
         if scope.settings.has_blocks:
-            shares = min(max(-(-_THREADS // math.prod(kept)), 1), _MOST_SHARES)
+            shares = min(max(-(-RESIDENT_THREADS // math.prod(kept)), 1), _MOST_SHARES)
         share = max(-(-reduced[0] // shares), -(-64 // inner))
         self._length = min(reduced[0], max(1, _BLOCK // inner), share)
         self._blocks = -(-reduced[0] // self._length)
@@ -55,7 +56,7 @@ class ColumnSums:
         results = math.prod(self._kept)
         totals = self._scope.scratch(F64, results * self._blocks)
         magnitudes = self._scope.scratch(F64, results * self._blocks)
-        if self._scope.settings.has_blocks and self._scope.is_outermost:
+        if nest.has_blocks(self._scope):
             self._add_by_threads(totals, magnitudes)
         else:
             self._add_blocks(totals, magnitudes)

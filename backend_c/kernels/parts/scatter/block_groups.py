@@ -42,7 +42,7 @@ class Rows:
 def has_groups(rows: Rows, scope: Scope) -> bool:
     """Return whether blocks of threads group updates."""
     is_short = max(rows.positions, rows.targets) < 2**31
-    return scope.settings.has_blocks and scope.is_outermost and is_short and rows.positions > 0
+    return nest.has_blocks(scope) and is_short and rows.positions > 0
 
 
 def grouped(rows: Rows, scope: Scope) -> tuple[Array, Array]:

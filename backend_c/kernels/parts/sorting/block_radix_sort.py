@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backend_c.ir import index as ix
+from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Expr, Pointer
 from backend_c.ir.scope import Scope
 from hlo.types import U32
@@ -22,7 +23,7 @@ _SHORT = 48  # words that one thread sorts by insertion as soon: HLO_SORT_INSERT
 
 def has_blocks(length: int, scope: Scope) -> bool:
     """Return whether blocks of threads sort rows of a length."""
-    return scope.settings.has_blocks and scope.is_outermost and length > _SHORT
+    return nest.has_blocks(scope) and length > _SHORT
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c.ir import index as ix
+from backend_c.ir.gpu import MULTIPROCESSORS
 from backend_c.ir.loop_ir import Array, Expr, Pointer
 from backend_c.ir.scope import Scope
 from hlo.types import U64
 
 _THREADS = 256
 _MOST = 256  # HLO_BLOCK_SELECTED
-_BLOCKS = 132  # multiprocessors of an H100 or H200
 _PART = 4096  # elements, at least; and a part has several times as many as are kept
 
 
@@ -35,8 +35,8 @@ def write_selection(
     """
     array, form = keys
     size = length
-    if rows < _BLOCKS:
-        size = max(-(-length * rows // _BLOCKS), _PART, 4 * keep)
+    if rows < MULTIPROCESSORS:
+        size = max(-(-length * rows // MULTIPROCESSORS), _PART, 4 * keep)
     parts = -(-length // size)
     last = min(length - (parts - 1) * size, keep)
     kept = (parts - 1) * keep + last

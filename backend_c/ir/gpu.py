@@ -1,0 +1,11 @@
+"""Name what the GPUs that code is written for have: bounds of CUDA, and sizes to choose by."""
+
+from __future__ import annotations
+
+# Of every GPU.
+LARGEST_BLOCK = 1024  # threads
+STATIC_SHARED = 48 << 10  # bytes of shared memory that a block has without being asked for more
+
+# Of an H100 or H200, about: what is worth sharing.
+MULTIPROCESSORS = 132
+RESIDENT_THREADS = 1 << 17  # that run at a time
