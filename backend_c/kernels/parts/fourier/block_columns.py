@@ -14,9 +14,11 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.fourier.block_lines import BlockLines, Buffers, have_room
+from backend_c.kernels.parts.fourier.block_lines import BlockLines, have_room
 from backend_c.kernels.parts.fourier.fourier import Emit, Read
 from backend_c.kernels.parts.fourier.fourier_plan import prime_factors
+from backend_c.kernels.parts.fourier.fourier_workspace import Buffers
+from backend_c.kernels.parts.fourier.real_fourier import is_real
 from hlo.elementary import roots_of_unity
 from hlo.types import F64, PRED
 
@@ -62,9 +64,7 @@ class BlockColumns:
         if not is_half:
             yield k, (real, imag), None
             return
-        ends = [0, self._length // 2] if self._length % 2 == 0 else [0]
-        is_end = [apply("compare-EQ", k, ix.constant(end), type=PRED) for end in ends]
-        real_only = is_end[0] if len(is_end) == 1 else apply("or", *is_end)
+        real_only = is_real(self._length, k)
         own = apply("select", real_only, Constant(F64, 0.0), imag, type=F64)
         yield k, (real, own), None
         mirrored = ix.modulo(ix.subtract(self._length, k), self._length)
@@ -89,7 +89,7 @@ class BlockColumns:
             for radix, combined, count in self._stages():
                 self._stage(lines, buffers, tables, (radix, combined, count))
                 scope.barrier()
-                buffers.exchange()
+                buffers.advance(1)
             with (
                 lines.each(self._places, is_along=is_last) as (k, line),
                 lines.when_there(group, line),

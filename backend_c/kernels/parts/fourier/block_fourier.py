@@ -8,25 +8,29 @@ room there, and cannot be split into two passes that have, is in memory, still b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import apply
 from backend_c.kernels.parts.fourier.block_lines import (
     BlockLines,
-    Buffers,
     Group,
     half_a_sector,
     have_room,
 )
-from backend_c.kernels.parts.fourier.fourier_pass import NAMES, Numbers, Pass, complex_at
+from backend_c.kernels.parts.fourier.fourier_pass import (
+    NAMES,
+    Numbers,
+    Pass,
+    PassWriter,
+    complex_at,
+)
 from backend_c.kernels.parts.fourier.fourier_plan import (
     convolution_length,
     is_smooth,
     radices,
     similar_factors,
 )
+from backend_c.kernels.parts.fourier.fourier_workspace import Buffers
 from hlo.types import ElementType
 
 _BUTTERFLIES = (2, 3, 4, 5, 8)  # radices with a function of their own
@@ -54,16 +58,12 @@ def _fits(length: int, lines: int, part: ElementType) -> bool:
     return have_room(numbers + 1, lines, part)
 
 
-@dataclass
-class BlockPass:
+class BlockPass(PassWriter):
     """Write a pass by blocks of threads, each of which has some neighbouring lines."""
 
-    of: Pass
-    lines: BlockLines = field(init=False)
-    _is_along: bool = field(init=False)  # neighbouring numbers are neighbours where they go
-
-    def __post_init__(self) -> None:
-        of = self.of
+    def __init__(self, of: Pass) -> None:
+        super().__init__(of)
+        # Neighbouring numbers are neighbours where they go.
         self._is_along = of.is_last and of.target.exchanged is None
         # One more for the last coefficient of half a spectrum.
         numbers, dims = of.numbers + of.has_signal, of.target.dims
@@ -81,34 +81,23 @@ class BlockPass:
                 with self.lines.each(of.length // 2 + 1, is_along=True) as (k, line):
                     self._numbers(buffers).halve(k, line, tables["signal"])
                 scope.barrier()
-            self._transform(buffers, tables)
+            self.transform(buffers, tables)
             self._write(group, tables)
             scope.barrier()
 
     # Transforms
 
-    def _transform(self, buffers: Buffers, tables: dict[str, Array]) -> None:
-        """Write the transform of a group; for a convolution, forth and back."""
-        of, scope = self.of, self.of.scope
-        if of.chirp is None:
-            self._stages(buffers, tables["roots"])
-            return
-        self._multiply(buffers, tables["factors"], of.length, is_exchanged=False)
+    def _meet(self) -> None:
+        self.of.scope.barrier()
+
+    def _clear(self, buffers: Buffers) -> None:
+        of = self.of
         with self.lines.each(of.numbers - of.length, is_along=True) as (k, line):
             for part in (0, 1):
                 place = self._numbers(buffers).place(ix.add(k, of.length), line, part)
-                scope.store(*place, Constant(of.part, 0.0))
-        scope.barrier()
-        self._stages(buffers, tables["roots"])
-        self._multiply(buffers, tables["spectrum"], of.numbers, is_exchanged=True)
-        scope.barrier()
-        self._stages(buffers, tables["roots"])
-        # Back from the inverse transform: parts are exchanged once more.
-        self._multiply(buffers, tables["factors"], of.length, is_exchanged=False, swaps=True)
-        scope.barrier()
+                of.scope.store(*place, Constant(of.part, 0.0))
 
-    def _stages(self, buffers: Buffers, roots: Array) -> None:
-        """Write the stages of a smooth transform."""
+    def _stages(self, buffers: Buffers, tables: dict[str, Array]) -> None:
         of, combined = self.of, 1
         for radix in radices(of.numbers):
             count = of.numbers // combined // radix
@@ -119,11 +108,11 @@ class BlockPass:
                 f"hlo_block_fft_{NAMES[of.part]}_{radix if has_own else 'any'}",
                 Pointer(buffers.current, buffers.start),
                 Pointer(buffers.other, buffers.start),
-                Pointer(roots, ix.constant(0)),
+                Pointer(tables["roots"], ix.constant(0)),
                 *map(ix.constant, sizes),
             )
             of.scope.barrier()
-            buffers.exchange()
+            buffers.advance(1)
             combined *= radix
 
     def _multiply(
@@ -132,10 +121,9 @@ class BlockPass:
         factors: Array,
         numbers: int,
         *,
-        is_exchanged: bool,
+        is_exchanged: bool = False,
         swaps: bool = False,
     ) -> None:
-        """Write the products of all numbers with factors; exchange the parts after, or before."""
         with self.lines.each(numbers, is_along=True) as (k, line):
             factor = complex_at(self.of.scope, factors, k)
             ours = self._numbers(buffers)

@@ -11,6 +11,7 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Expr
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.fourier.fourier_workspace import Buffers
 from hlo.types import PRED, ElementType
 
 _THREADS = 256
@@ -51,29 +52,6 @@ def _pitch(numbers: int, lines: int, part: ElementType) -> int:
         return pitch
     apart = row // min(lines, row)
     return pitch + (apart - pitch) % row
-
-
-@dataclass
-class Buffers:
-    """Hold the two buffers of a group, where its part of them starts, and which has the numbers."""
-
-    arrays: tuple[Array, Array]
-    start: Expr
-    at: int = 0
-
-    def exchange(self) -> None:
-        """Note that the numbers are in the other buffer."""
-        self.at = 1 - self.at
-
-    @property
-    def current(self) -> Array:
-        """Return the buffer with the numbers."""
-        return self.arrays[self.at]
-
-    @property
-    def other(self) -> Array:
-        """Return the other buffer."""
-        return self.arrays[1 - self.at]
 
 
 @dataclass(frozen=True)
@@ -130,7 +108,7 @@ class BlockLines:
         if self._is_shared:
             with scope.blocks(groups, _THREADS) as group:
                 first, second = (scope.shared(part, size) for _ in "12")
-                yield self._group(group, Buffers((first, second), ix.constant(0)))
+                yield self._group(group, Buffers(ix.constant(0), (first, second)))
             return
         workers = min(groups, _BLOCKS)
         first, second = (scope.scratch(part, size * workers) for _ in "12")
@@ -139,7 +117,7 @@ class BlockLines:
             turns = ix.divide(ix.subtract(groups + workers - 1, worker), workers)
             with scope.loop(scope.bind(turns)) as turn:
                 group = ix.clamp(0, ix.add(worker, ix.multiply(turn, workers)), groups - 1)
-                yield self._group(group, Buffers((first, second), start))
+                yield self._group(group, Buffers(start, (first, second)))
 
     def _group(self, number: Expr, buffers: Buffers) -> Group:
         """Return the group of a number."""

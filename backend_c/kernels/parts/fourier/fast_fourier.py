@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,7 +19,14 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import zero
 from backend_c.ir.loop_ir import INDEX, Apply, Array, Constant, Expr, Pointer
-from backend_c.kernels.parts.fourier.fourier_pass import NAMES, Index, Numbers, Pass, complex_at
+from backend_c.kernels.parts.fourier.fourier_pass import (
+    NAMES,
+    Index,
+    Numbers,
+    Pass,
+    PassWriter,
+    complex_at,
+)
 from backend_c.kernels.parts.fourier.fourier_plan import radices
 from backend_c.kernels.parts.fourier.fourier_workspace import Buffers, Lines
 from hlo.types import ElementType
@@ -35,15 +41,12 @@ def lanes(part: ElementType) -> int:
     return _BYTES // (part.bits // 8)
 
 
-@dataclass
-class LanePass:
+class LanePass(PassWriter):
     """Write a pass in the lanes of threads."""
 
-    of: Pass
-    width: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.width = lanes(self.of.part)
+    def __init__(self, of: Pass) -> None:
+        super().__init__(of)
+        self.width = lanes(of.part)
 
     # Loops over blocks of lanes
 
@@ -88,7 +91,7 @@ class LanePass:
                 self._read(lines, buffers, for_rows)
                 if of.has_signal and of.is_inverse:
                     self._halve(buffers, tables["signal"])
-                self._transform(buffers, tables)
+                self.transform(buffers, tables)
                 self._write(lines, buffers, for_rows, tables)
 
     @contextmanager
@@ -106,24 +109,16 @@ class LanePass:
 
     # Transforms
 
-    def _transform(self, buffers: Buffers, tables: dict[str, Array]) -> None:
-        """Write the transform of a block; for a convolution, forth and back."""
+    def _meet(self) -> None:
+        """Write nothing: a thread has its numbers for itself."""
+
+    def _clear(self, buffers: Buffers) -> None:
         of, scope = self.of, self.of.scope
-        if of.chirp is None:
-            self._stages(buffers, tables)
-            return
-        self._multiply(buffers, tables["factors"], of.length, is_exchanged=False)
         with scope.loop((of.numbers - of.length) * 2 * self.width, "lanes") as rest:
             place = ix.add(buffers.start, 2 * self.width * of.length, rest)
             scope.store(buffers.current, place, Constant(of.part, 0.0))
-        self._stages(buffers, tables)
-        self._multiply(buffers, tables["spectrum"], of.numbers, is_exchanged=True)
-        self._stages(buffers, tables)
-        # Back from the inverse transform: parts are exchanged once more.
-        self._multiply(buffers, tables["factors"], of.length, is_exchanged=False, swaps=True)
 
     def _stages(self, buffers: Buffers, tables: dict[str, Array]) -> None:
-        """Write the call of the stages of a smooth transform."""
         start, stages = ix.constant(0), len(radices(self.of.numbers))
         self.of.scope.call(
             f"hlo_fft_lanes_{NAMES[self.of.part]}",
@@ -141,10 +136,9 @@ class LanePass:
         factors: Array,
         numbers: int,
         *,
-        is_exchanged: bool,
+        is_exchanged: bool = False,
         swaps: bool = False,
     ) -> None:
-        """Write the products of all numbers with factors; exchange the parts after, or before."""
         scope, ours = self.of.scope, self._numbers(buffers)
         with scope.loop(numbers) as k:
             factor = complex_at(scope, factors, k)

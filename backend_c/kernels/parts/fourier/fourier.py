@@ -13,6 +13,7 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.fourier.real_fourier import is_real
 from hlo.elementary import roots_of_unity
 from hlo.types import F64, PRED, S32
 
@@ -101,18 +102,10 @@ class Columns:
         scope, length = self._scope, self._length
         with scope.loop(length // 2 + 1) as k, scope.loop(self._width) as lane:
             real, imag = map(scope.bind, read(self._of_lane(first, lane, k)))
-            ends = [ix.constant(0)] + [ix.constant(length // 2)] * (length % 2 == 0)
-            is_end = _any_of([apply("compare-EQ", k, end, type=PRED) for end in ends])
+            is_end = is_real(length, k)
             zero = Constant(F64, 0.0)
             own = apply("select", is_end, zero, imag, type=F64)
             self._put(values, self._place(start, k, lane), real, own)
             with scope.when(apply("not", is_end, type=PRED)):
                 mirrored = self._place(start, ix.subtract(length, k), lane)
                 self._put(values, mirrored, real, apply("negate", imag))
-
-
-def _any_of(conditions: Sequence[Expr]) -> Expr:
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = apply("or", result, condition)
-    return result

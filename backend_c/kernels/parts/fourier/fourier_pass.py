@@ -7,6 +7,7 @@ blocks of threads (:mod:`.block_fourier`) decide.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -20,7 +21,13 @@ from backend_c.kernels.parts.fourier.fourier_plan import (
     interleaved_roots,
     is_smooth,
 )
-from backend_c.kernels.parts.fourier.real_fourier import Parts, halve_spectrum, spectrum_of_signal
+from backend_c.kernels.parts.fourier.fourier_workspace import Buffers
+from backend_c.kernels.parts.fourier.real_fourier import (
+    Parts,
+    halve_spectrum,
+    is_real,
+    spectrum_of_signal,
+)
 from hlo.types import F32, F64, PRED, ElementType
 
 NAMES = {F32: "float", F64: "double"}  # of types in functions of the runtime
@@ -105,6 +112,54 @@ class Pass:
         return {name: self.scope.table(table) for name, table in tables.items()}
 
 
+class PassWriter(ABC):
+    """Write the transforms of a pass on numbers that are in workspace."""
+
+    def __init__(self, of: Pass) -> None:
+        self.of = of
+
+    def transform(self, buffers: Buffers, tables: dict[str, Array]) -> None:
+        """Write the transforms; one that is a convolution goes forth and back."""
+        of = self.of
+        if of.chirp is None:
+            self._stages(buffers, tables)
+            return
+        self._multiply(buffers, tables["factors"], of.length)
+        self._clear(buffers)
+        self._meet()
+        self._stages(buffers, tables)
+        self._multiply(buffers, tables["spectrum"], of.numbers, is_exchanged=True)
+        self._meet()
+        self._stages(buffers, tables)
+        # Back from the inverse transform: parts are exchanged once more.
+        self._multiply(buffers, tables["factors"], of.length, swaps=True)
+        self._meet()
+
+    @abstractmethod
+    def _stages(self, buffers: Buffers, tables: dict[str, Array]) -> None:
+        """Write the stages of smooth transforms."""
+
+    @abstractmethod
+    def _multiply(
+        self,
+        buffers: Buffers,
+        factors: Array,
+        numbers: int,
+        *,
+        is_exchanged: bool = False,
+        swaps: bool = False,
+    ) -> None:
+        """Write the products of all numbers with factors; exchange the parts after, or before."""
+
+    @abstractmethod
+    def _clear(self, buffers: Buffers) -> None:
+        """Write zeros to the numbers that a convolution has beyond those of the transform."""
+
+    @abstractmethod
+    def _meet(self) -> None:
+        """Write the barrier behind which all threads see what each has done."""
+
+
 @dataclass(frozen=True)
 class Numbers:
     """Write what is done to number ``k`` of a line in workspace.
@@ -126,10 +181,7 @@ class Numbers:
         if not of.is_half:
             self.store(k, line, real, imag)
             return
-        ends = [0, of.length // 2] if of.length % 2 == 0 else [0]
-        is_end = [apply("compare-EQ", k, ix.constant(end), type=PRED) for end in ends]
-        real_only = is_end[0] if len(is_end) == 1 else apply("or", *is_end)
-        own = scope.bind(apply("select", real_only, none, imag, type=of.part))
+        own = scope.bind(apply("select", is_real(of.length, k), none, imag, type=of.part))
         real = scope.bind(real)
         # Those that mirror themselves are written twice, the same both times.
         mirrored = ix.modulo(ix.subtract(of.length, k), of.length)

@@ -10,7 +10,8 @@ from backend_c.ir.loop_ir import Array, Expr
 
 @dataclass
 class Buffers:
-    """Hold a worker's two buffers, and which of them has the numbers."""
+    """Hold the two buffers of a worker or of a block of threads, where its part of them starts, and
+    which of them has the numbers."""
 
     start: Expr
     arrays: tuple[Array, Array]
@@ -30,9 +31,14 @@ class Buffers:
         return self.arrays[self.at]
 
     @property
+    def other(self) -> Array:
+        """Return the other buffer."""
+        return self.arrays[1 - self.at]
+
+    @property
     def both(self) -> Sequence[Array]:
         """Return both, that with the numbers first."""
-        return self.arrays[self.at], self.arrays[1 - self.at]
+        return self.current, self.other
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
+from hlo.types import PRED
 
 
 class Parts(NamedTuple):
@@ -26,6 +27,14 @@ class Parts(NamedTuple):
 
 Load = Callable[[Expr], Parts]
 Store = Callable[[Expr, Parts], None]
+
+
+def is_real(length: int, k: Expr) -> Expr:
+    """Return whether coefficient k of a real signal's spectrum counts as real: the constant, and of
+    an even length the middle one. They mirror themselves, X[n - k] = conj(X[k])."""
+    ends = [0, length // 2] if length % 2 == 0 else [0]
+    is_end = [apply("compare-EQ", k, ix.constant(end), type=PRED) for end in ends]
+    return is_end[0] if len(is_end) == 1 else apply("or", *is_end)
 
 
 def spectrum_of_signal(scope: Scope, load: Load, roots: Array, half: int, k: Expr) -> Parts:
