@@ -16,7 +16,7 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import System
 from backend_c.kernels.parts.factorisation import cholesky_and_substitution as factorisation
 from backend_c.kernels.parts.factorisation.block_exact_cholesky import ExactBlockCholesky
-from backend_c.kernels.parts.factorisation.cholesky_and_substitution import in_memory
+from backend_c.kernels.parts.factorisation.cholesky_and_substitution import ROUTINES, in_memory
 from backend_c.kernels.parts.factorisation.exact_triangular import exact_triangular_solve
 from backend_c.kernels.parts.factorisation.fast_cholesky import fast_cholesky
 from backend_c.kernels.parts.factorisation.fast_triangular import fast_triangular_solve
@@ -170,7 +170,7 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
     array = in_memory(identity_beyond(operand), block)
     with nest.outer(block, (count,), size**3) as (matrix,):
         start = ix.multiply(matrix, size * size)
-        if element_type not in _ROUTINES:
+        if element_type not in ROUTINES:
             # An upper factor is a lower one transposed: both read and store unconjugated.
             def place(row: Expr, column: Expr) -> Expr:
                 at = (row, column) if lower else (column, row)
@@ -217,9 +217,6 @@ def triangular_solve(
     solve(identity_beyond(a), right, system, write, block)
 
 
-_ROUTINES = (F32, F64)
-
-
 def potrf(operand: Element, lower: bool, write: Writer, block: Scope) -> None:
     """Write a factor as LAPACK does, with the operand in the other triangle, and info: in fast
     mode, or by blocks of threads."""
@@ -247,6 +244,6 @@ def _or_nan(value: Expr, failed: Expr) -> Expr:
 def routine_type(operand: Element, opcode: str) -> ElementType:
     """Return the operand's type if LAPACK's routine is there for it, else raise Unsupported."""
     element_type = operand.shape.element_type
-    if operand.sizes or element_type not in (F32, F64):
+    if operand.sizes or element_type not in ROUTINES:
         raise Unsupported(f"{opcode} of {operand.shape} in C: f32 and f64 of static sizes are")
     return element_type

@@ -86,15 +86,7 @@ class _Square:
         """Write the results from the copies."""
         scope, tiled = self._scope, self._tiled
         with self._each("last") as (i, j):
-
-            def copied(load: Load) -> Load:
-                access = tiled.access(load, i, j)
-                copy = copies.get(access) if access is not None else None
-                return load if copy is None else Load(copy, self._place(i, j))
-
-            with scope.loads_through(copied):
-                place = tiled.place(self._first, i, j)
-                values = tuple(element.at(*place) for element in tiled.elements)
+            place, values = tiled.values(self._first, (i, j), copies, self._place(i, j))
             if tiled.is_moved:  # over merged dimensions, not those of the result
                 ((number,), (value,)) = tiled.numbers, values
                 scope.store(write.arrays[number], ix.linearize(place, tiled.dims), value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -247,15 +247,7 @@ class TransposedMap:
             copies[access] = copy
         with scope.loop(counts[1]) as i, scope.loop(counts[0], "lanes") as j:
             offset = ix.add(ix.multiply(i, tile[0]), j)
-
-            def copied(load: Load) -> Load:
-                access = self.access(load, i, j)
-                copy = copies.get(access) if access is not None else None
-                return load if copy is None else Load(copy, offset)
-
-            with scope.loads_through(copied):
-                place = self.place(index, i, j)
-                values = tuple(element.at(*place) for element in self.elements)
+            place, values = self.values(index, (i, j), copies, offset)
             write.some(self.numbers, place, values)
 
     def _transpose(
@@ -277,7 +269,7 @@ class TransposedMap:
         with self.scope.draft((tile[1], tile[0])) as (i, j):
 
             def note(load: Load) -> Load:
-                access = self.access(load, i, j)
+                access = self._access(load, i, j)
                 # What is bound for each element is not known where the tile starts.
                 if access is not None and self.scope.is_invariant(access.first):
                     found[access] = None
@@ -285,15 +277,30 @@ class TransposedMap:
 
             with self.scope.loads_through(note):
                 for element in self.elements:
-                    element.at(*self.place(index, i, j))
+                    element.at(*self._place(index, i, j))
         return list(found)
 
-    def place(self, index: _Index, i: Expr, j: Expr) -> _Index:
+    def values(
+        self, index: _Index, own: tuple[Expr, Expr], copies: Mapping[Access, Array], offset: Expr
+    ) -> tuple[_Index, tuple[Expr, ...]]:
+        """Return the index and the values of an element of the tile that starts at ``index``; what
+        has been copied is read there, at ``offset``."""
+
+        def copied(load: Load) -> Load:
+            access = self._access(load, *own)
+            copy = copies.get(access) if access is not None else None
+            return load if copy is None else Load(copy, offset)
+
+        with self.scope.loads_through(copied):
+            place = self._place(index, *own)
+            return place, tuple(element.at(*place) for element in self.elements)
+
+    def _place(self, index: _Index, i: Expr, j: Expr) -> _Index:
         """Return the index of element (i, j) of the tile that starts at ``index``."""
         by = {self.along: i, self.last: j}
         return tuple(ix.add(first, by[d]) if d in by else first for d, first in enumerate(index))
 
-    def access(self, load: Load, i: Expr, j: Expr) -> Access | None:
+    def _access(self, load: Load, i: Expr, j: Expr) -> Access | None:
         """Return the access of a load that runs along ``i`` and jumps along ``j``."""
         pitch = _coefficient(load.offset, j)
         if _coefficient(load.offset, i) != 1 or pitch is None or pitch < 2:

@@ -54,4 +54,4 @@ class AddedProducts:
 
     def added(self, some: Expr, others: Expr) -> Expr:
         """Return a part of the sum of two sums."""
-        return apply("or" if self._product.sums is PRED else "add", some, others)
+        return apply(self._product.addition, some, others)

@@ -68,7 +68,7 @@ def emit_tiles(
         total = scope.mutable(product.sums, zero(product.sums))
         with scope.loop(number) as part:
             value = scope.load(parts, ix.linearize((place[0], part, *place[1:]), dims))
-            scope.assign(total, apply("or" if product.sums is PRED else "add", total, value))
+            scope.assign(total, apply(product.addition, total, value))
         finish([total], place, None)
 
 

@@ -41,6 +41,11 @@ class BlockProduct(NamedTuple):
     parts: int = 1
     is_tensor: bool = False
 
+    @property
+    def addition(self) -> str:
+        """Return the operation by which parts of a sum are combined."""
+        return "or" if self.sums is PRED else "add"
+
 
 # Products of f32 and narrower factors are exact in f64. Sums of f64 are pairs, beside the sum of
 # magnitudes for their error bound.

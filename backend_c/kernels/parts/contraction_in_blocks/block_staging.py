@@ -70,7 +70,7 @@ def staged_read(read: Read, sizes: Sizes, scope: Scope) -> Read:
     array = scope.scratch(any_value.type, sizes[0] * sizes[1] * sizes[2], frozen=True)
     with nest.flat(scope, sizes) as place:
         scope.store(array, ix.linearize(place, sizes), read(*place)[0])
-    return lambda b, line, step: (Load(array, ix.linearize((b, line, step), sizes)), ())
+    return _read_of(array, sizes)
 
 
 def _turned(read: Read, sizes: Sizes, element_type: ElementType, scope: Scope) -> Read:
@@ -84,6 +84,11 @@ def _turned(read: Read, sizes: Sizes, element_type: ElementType, scope: Scope) -
 
     tiled = TransposedMap(scope, [Element(shape, at)], [0], along=1, last=2, is_moved=False)
     write_in_blocks(tiled, Writer(scope, (shape,), (array,), (None,)))
+    return _read_of(array, sizes)
+
+
+def _read_of(array: Array, sizes: Sizes) -> Read:
+    """Return how factors are read that are written out."""
     return lambda b, line, step: (Load(array, ix.linearize((b, line, step), sizes)), ())
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
@@ -19,17 +19,17 @@ from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import compare
 from backend_c.kernels.parts.factorisation.cholesky_and_substitution import (
+    ROUTINES,
     as_entry,
     number,
     over,
     real_part,
     row_dot,
 )
-from hlo.types import F32, F64, PRED, S32
+from hlo.types import PRED, S32
 
 _THREADS = 256  # of the block of a small matrix
 _SMALL = 192  # rows, whose dots a block has computed in the time of two launches
-_ROUTINES = (F32, F64)  # types whose dots the runtime has
 
 
 class ExactBlockCholesky:
@@ -78,11 +78,9 @@ class ExactBlockCholesky:
             matrix, row = map(scope.bind, ix.delinearize(place, dims))
             yield matrix, row
 
-    @contextmanager
-    def _below(self, i: Expr, j: Expr) -> Iterator[None]:
+    def _below(self, i: Expr, j: Expr) -> AbstractContextManager[None]:
         """Open an ``if`` around what is done for rows of a column on and below the diagonal."""
-        with self._scope.when(compare("LE", j, i)):
-            yield
+        return self._scope.when(compare("LE", j, i))
 
     def _place(self, matrix: Expr) -> Callable[[Expr, Expr], Expr]:
         """Return the function from row and column of a lower factor to its offset."""
@@ -98,7 +96,7 @@ class ExactBlockCholesky:
         """Write the dot of two rows off an element."""
         scope, place = self._scope, self._place(matrix)
         target = scope.bind(place(i, j))
-        if self._type in _ROUTINES:
+        if self._type in ROUTINES:
             none = ix.constant(0)
             rows = (Pointer(self._factor, place(row, none)) for row in (i, j))
             step = ix.constant(1 if self._lower else self._size)

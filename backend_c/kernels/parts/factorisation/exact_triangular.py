@@ -12,11 +12,12 @@ from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.contraction.factor_panels import System
 from backend_c.kernels.parts.factorisation import block_substitution
 from backend_c.kernels.parts.factorisation.cholesky_and_substitution import (
+    ROUTINES,
     conjugate,
     in_memory,
     substitute,
 )
-from hlo.types import F32, F64, S32
+from hlo.types import S32
 
 
 def exact_triangular_solve(
@@ -52,7 +53,7 @@ class _Substitution:
             )
             return
         with nest.outer(scope, self._dims, size * size) as (matrix, vector):
-            if element_type in (F32, F64):
+            if element_type in ROUTINES:
                 scope.call(f"hlo_substitute_{element_type}", *self._given(matrix, vector))
             else:
                 self._written_out(matrix, vector)
