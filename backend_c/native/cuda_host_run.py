@@ -146,9 +146,9 @@ class HostRun:
         fixed: Mapping[str, int],
         launcher: Launcher = launch_as_planned,
     ) -> None:
-        self._module, self.device, self._host = module, module.device, host
+        self.device, self._host = module.device, host
         self._driver, self._fixed, self._launcher = module.device.driver, fixed, launcher
-        self._since: list[LaunchKernel] = []  # that nobody has waited for yet
+        self._since: dict[_Stretch, None] = {}  # that nobody has waited for yet, each once
         self._at: list[Any] = []  # arguments, results and seed of the last run
         self._blocks: Blocks = {}
         # An error is that of one kernel only if each is launched alone.
@@ -170,7 +170,7 @@ class HostRun:
     ) -> None:
         """Do all steps on arguments and results at these addresses; what has no decision of the
         host is not waited for. With a launcher each kernel is launched by it."""
-        self._since = []
+        self._since = {}
         self._place(given, found, seed)
         usual = self._launcher, self._has_graphs
         if launcher is not None:
@@ -182,11 +182,12 @@ class HostRun:
 
     def synchronize(self) -> None:
         """Wait for the stream; an error is that of one of the launches since the last time."""
-        since, self._since = self._since, []
+        since, self._since = self._since, {}
         try:
             self._driver.call("cuStreamSynchronize", self.stream, doing="waiting for the GPU")
         except DriverError as error:
-            raise DeviceError(f"{one_of(since)}{error}") from error
+            launched = [step for stretch in since for step in stretch.launches]
+            raise DeviceError(f"{one_of(launched)}{error}") from error
 
     def close(self) -> None:
         """Free graphs and the stream; the device's context is current."""
@@ -255,7 +256,7 @@ class HostRun:
             match part:
                 case _Stretch():
                     part.do(self._simple, self._has_graphs)
-                    self._since += part.launches
+                    self._since[part] = None
                 case _Loop(_, _, body, trips) if trips is not None:
                     for _ in range(trips):
                         self._do(body)
