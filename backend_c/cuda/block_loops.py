@@ -37,7 +37,7 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.loop_rewriting import with_blocks
 from backend_c.ir.renaming import Renaming
-from backend_c.lower.loop_interchange import merged_origin
+from backend_c.lower.loop_interchange import merged_numbers, merged_origin
 from backend_c.lower.plan import (
     Buffer,
     Copy,
@@ -148,13 +148,8 @@ class _BlockLoop:
             b: _array(f"r{n}", b)._replace(mutable=True) for n, b in enumerate(self._outputs)
         }
         self._numbers = itertools.count(1)
-        launches = (step for _, step in in_order((repeat,)) if isinstance(step, Launch))
-        self._launches: dict[Launch, int] = {}
-        number = 0
-        for launch in launches:
-            if launch not in self._launches:
-                self._launches[launch] = number
-                number += 1 + len(launch.origin.joined)
+        steps = in_order((repeat,))
+        self._launches = merged_numbers(step for _, step in steps if isinstance(step, Launch))
         self._origins: dict[str, tuple[Computed, ...]] = {}
 
     def kernel(self) -> Kernel:

@@ -7,6 +7,7 @@ many are on their way, by a quarter of the instructions (runtime/hlo_lines.h).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -77,11 +78,16 @@ def in_lines(loop: Loop) -> tuple[Loop, ...]:
     return lines, loop._replace(variable=left, extent=rest, body=body)
 
 
+def _own_names(loop: Loop) -> set[str]:
+    """Return the names of what each iteration has a value of its own of."""
+    return {s.variable.name for s in loop.body if isinstance(s, Let)} | {loop.variable.name}
+
+
 def _renamed(
     loop: Loop, body: Sequence[Statement], ending: str, place: Expr
 ) -> Iterator[Statement]:
     """Yield statements of a loop for the iteration at a place; their names have an ending."""
-    own = {s.variable.name for s in loop.body if isinstance(s, Let)} | {loop.variable.name}
+    own = _own_names(loop)
     kept = {
         part: part
         for part in parts(loop.body)
@@ -97,8 +103,8 @@ def _renamed(
 
 def _lines(loop: Loop) -> tuple[list[_Line], list[_Line]]:
     """Return the lines that a loop reads and those that it writes, each once."""
-    own = {s.variable.name for s in loop.body if isinstance(s, Let)} | {loop.variable.name}
-    written = {s.array.name for s in loop.body if isinstance(s, Store)}
+    own = _own_names(loop)
+    written = Counter(s.array.name for s in loop.body if isinstance(s, Store))
     loads: dict[_Line, None] = {}
     for load, is_certain in _loads(loop.body):
         line = _line(load.array, load.offset, loop, own)
@@ -106,19 +112,15 @@ def _lines(loop: Loop) -> tuple[list[_Line], list[_Line]]:
         if line is None or load.array.name in written:
             continue
         # What is read under a condition may lie beyond the array.
-        if is_certain or _is_inside(load):
+        if is_certain or ix.is_inside(load):
             loads[line] = None
     stores = [
         line
         for s in loop.body
         if isinstance(s, Store) and (line := _line(s.array, s.offset, loop, own)) is not None
     ]
-    once = {line.array.name: 0 for line in stores}
-    for statement in loop.body:
-        if isinstance(statement, Store) and statement.array.name in once:
-            once[statement.array.name] += 1
     read = {part.array.name for part in parts(loop.body) if isinstance(part, Load)}
-    kept = [s for s in stores if once[s.array.name] == 1 and s.array.name not in read]
+    kept = [s for s in stores if written[s.array.name] == 1 and s.array.name not in read]
     return list(loads), kept
 
 
@@ -134,12 +136,6 @@ def _loads(body: Sequence[Statement]) -> Iterator[tuple[Load, bool]]:
                 is_chosen = isinstance(part, Apply) and part.operation == "select"
                 for number, one in enumerate(operands(part)):
                     waiting.append((one, is_certain and not (is_chosen and number)))
-
-
-def _is_inside(load: Load) -> bool:
-    """Return whether every offset of a load lies in its array."""
-    low, high = ix.bounds(load.offset)
-    return low >= 0 and high < load.array.elements
 
 
 def _line(array: Array, offset: Expr, loop: Loop, own: set[str]) -> _Line | None:
@@ -169,8 +165,7 @@ class _Lines:
         self._loop, self._lanes = loop, lanes
         self._loads = {line: self._held("x", n, line) for n, line in enumerate(loads)}
         self._stores = {line: self._held("y", n, line) for n, line in enumerate(stores)}
-        self._own = {s.variable.name for s in loop.body if isinstance(s, Let)}
-        self._own.add(loop.variable.name)
+        self._own = _own_names(loop)
 
     def _held(self, letter: str, number: int, line: _Line) -> Array:
         """Return the array of a thread that has a line."""

@@ -44,7 +44,8 @@ def pointers(statement: Statement) -> Iterator[Pointer]:
 
 
 def pointed(statement: Statement) -> Iterator[tuple[Pointer, bool]]:
-    """Yield the same with whether the function may write there; if so, it may read, too."""
+    """Yield the pointers of a statement, each with whether what is there is written: twice, read
+    and written, where the function may do both."""
     for number, pointer in enumerate(pointers(statement)):
         is_line = isinstance(statement, Call) and statement.function.startswith(LINE)
         if is_line:  # to the first address, from the second

@@ -16,6 +16,7 @@ from backend_c.explain.describer import joined, members, written_buffers, writte
 from backend_c.lower.buffers import workspace_lifetimes
 from backend_c.lower.plan import Buffer, Launch, Plan, Repeat, Step, in_order, inner_steps
 from backend_c.render.marked_statements import unmarked
+from backend_c.render.statements import LAUNCH_BOUNDS
 from backend_c.render.translation_units import Program
 from hlo.module import Module
 from hlo.passes.fusion_reasons import Groups
@@ -23,8 +24,7 @@ from hlo.types import leaves
 
 # Of rendered C alone: a kernel is a function without a result, whose brace closes it at column 1.
 _FUNCTION = re.compile(
-    r"^[^\n;{]*\bvoid (?:__launch_bounds__\([\d, ]+\) )?(kernel_\d+)\([^;{]*\{\n.*?^\}\n",
-    re.M | re.S,
+    rf"^[^\n;{{]*\bvoid {LAUNCH_BOUNDS}(kernel_\d+)\([^;{{]*\{{\n.*?^\}}\n", re.M | re.S
 )
 
 

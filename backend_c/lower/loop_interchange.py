@@ -147,9 +147,14 @@ def _numbered(repeat: Repeat, shared: set[Buffer]) -> dict[Launch, int]:
     """Return the launches in a loop, those on what all elements share last, with their numbers
     among all launches that were merged."""
     launches = [step for _, step in in_order((repeat,)) if isinstance(step, Launch)]
+    return merged_numbers(sorted(launches, key=lambda step: step.outputs[0] in shared))
+
+
+def merged_numbers(launches: Iterable[Launch]) -> dict[Launch, int]:
+    """Return the number of each launch among all that are merged: its own, then those it has."""
     numbers: dict[Launch, int] = {}
     number = 0
-    for launch in sorted(launches, key=lambda step: step.outputs[0] in shared):
+    for launch in launches:
         if launch not in numbers:
             numbers[launch] = number
             number += 1 + len(launch.origin.joined)

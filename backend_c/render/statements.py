@@ -43,6 +43,7 @@ from backend_c.render.shared_memory import dynamic_shared
 from hlo.types import F64, ElementType
 
 _INDENT = "    "
+LAUNCH_BOUNDS = r"(?:__launch_bounds__\([\d, ]+\) )?"  # in the head of a kernel, as a pattern
 _WORD = re.compile(r"\b[acrs]\d+\b")  # names of a kernel's arrays
 _SHORT = 4  # iterations
 _INLINE = 48  # a value used once is written where it is used, if its text is no longer than this
@@ -64,15 +65,15 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect, body: type[Body] | 
     # Compilers are asked to warn of unused parameters, and a kernel may ignore an input's elements.
     used = set(_WORD.findall("\n".join(lines)))
     arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
-    unused = [f"{_INDENT}(void){a.name};" for a in arrays if a.name not in used]
+    first = [f"{_INDENT}(void){a.name};" for a in arrays if a.name not in used]
     threads = block_size(kernel)
     # Two blocks share a multiprocessor: one computes while the other waits for memory.
     bound = f" __launch_bounds__({threads}, 2)" if threads else ""
     if threads:  # a number that the compiler knows: loops of as many iterations are none
-        unused.append(f"{_INDENT}HLO_REQUIRE_THREADS({threads});")
+        first.append(f"{_INDENT}HLO_REQUIRE_THREADS({threads});")
         lines = [line.replace("blockDim.x", f"HLO_THREADS({threads})") for line in lines]
     head = f"{dialect.kernel}{bound} {name}({', '.join(parameters) or 'void'}) {{"
-    return "\n".join([head, *unused, *lines, "}", ""])
+    return "\n".join([head, *first, *lines, "}", ""])
 
 
 def block_size(kernel: Kernel) -> int:

@@ -36,7 +36,7 @@ from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.distinct_kernels import DistinctKernels
 from backend_c.render.elementary_functions import definitions
-from backend_c.render.statements import Body
+from backend_c.render.statements import LAUNCH_BOUNDS, Body
 from backend_c.render.timers import DEFINITIONS, Timers, count
 from hlo.types import PRED, ArrayShape, ElementType, element_type_of
 
@@ -46,9 +46,7 @@ _PARAMETERS = (
 )
 ENTRY = f"void hlo_entry{_PARAMETERS}"
 # Of dialects without an entry: the name in a kernel's head, and what starts the random state.
-LAUNCHED = re.compile(
-    r'^extern "C" __global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(', re.MULTILINE
-)
+LAUNCHED = re.compile(rf'^extern "C" __global__ void {LAUNCH_BOUNDS}(\w+)\(', re.MULTILINE)
 RANDOM_KERNEL = "hlo_random_start"
 RANDOM_START = f"""\
 extern "C" __global__ void {RANDOM_KERNEL}(hlo_seed *random, uint64_t seed) {{
