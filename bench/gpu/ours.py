@@ -17,9 +17,9 @@ from backend_c.emit.targets import cuda_parts
 from backend_c.ir.settings import Numerics, launched
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import open_cache
+from backend_c.native.cuda_bound_call import BoundCall
 from backend_c.native.cuda_compilers import CudaCompiler, cubin, find_cuda_compiler
 from backend_c.native.cuda_driver import Device
-from backend_c.native.cuda_executable import CudaExecutable
 from backend_c.pipeline import lowered, on_device
 from bench.gpu import clock, programs
 from bench.speed.work import Work, work
@@ -62,15 +62,12 @@ class Ours:
     ) -> None:
         self._device, self._compiler = device, compiler
         self._cubins, self._emulated = cubins, emulated
-        self._copied = 0.0  # bytes a millisecond, once known
+        self._copied = 0.0  # GB/s, once known
 
     def row(self, name: str) -> dict[str, Any]:
         """Measure a program; raise hlo.Error if it cannot be compiled or run."""
-        module = programs.module(name, self._emulated)
-        needed, given = work(module), programs.arguments(name, module)
-        bound = self._made(module).bind(*given)
-        taken = clock.milliseconds(bound.enqueue, bound.wait)
-        reached = (needed.read + needed.written) / taken / 1e6
+        bound, needed, taken = self._timed(name)
+        reached = _gigabytes(needed, taken)
         done = needed.products / taken / 1e9 if needed.products else None
         peak = _peak(self._device.name, needed)
         return {
@@ -90,17 +87,22 @@ class Ours:
     def _copy(self) -> float:
         """Return GB/s of the copy."""
         if not self._copied:
-            module = programs.module(programs.COPY, self._emulated)
-            bound = self._made(module).bind(*programs.arguments(programs.COPY, module))
-            moved = work(module)
-            taken = clock.milliseconds(bound.enqueue, bound.wait)
-            self._copied = (moved.read + moved.written) / taken / 1e6
+            _, moved, taken = self._timed(programs.COPY)
+            self._copied = _gigabytes(moved, taken)
         return self._copied
 
-    def _made(self, module: Module) -> CudaExecutable:
+    def _timed(self, name: str) -> tuple[BoundCall, Work, float]:
+        """Return a program on its arguments, what it needs, and its milliseconds."""
+        module = programs.module(name, self._emulated)
         planned = [(module, _plan(module))]
         (made,) = on_device(planned, self._device, self._compiler, self._cubins)
-        return made
+        bound = made.bind(*programs.arguments(name, module))
+        return bound, work(module), clock.milliseconds(bound.enqueue, bound.wait)
+
+
+def _gigabytes(needed: Work, milliseconds: float) -> float:
+    """Return GB/s of the bytes that are read and written."""
+    return (needed.read + needed.written) / milliseconds / 1e6
 
 
 def _peak(name: str, needed: Work) -> float | None:

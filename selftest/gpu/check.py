@@ -40,7 +40,8 @@ _NO_UNIT, _NO_GPU, _FOUND = 3, 69, 86
 _ROOT = Path(__file__).parents[2]
 _UNIT_SECONDS = 240  # of one unit, compiling included: then it hangs
 _BENCH_SECONDS = 400  # of a unit of programs, with their compilers
-_BENCH_OF = "bench by "
+_EXCHANGE = "exchange"
+_BENCH, _BENCH_OF = "bench", "bench by "
 _PEERS = {"xla": "jax", "eager": "torch", "inductor": "torch"}  # and the packages that they need
 
 
@@ -153,16 +154,16 @@ def _of_tool(tool: str, number: int, row: dict[str, Any] | None, status: int) ->
 
 def exchanged(run: Run) -> bool:
     """Exchange arrays with other libraries; return whether all is done."""
-    return _run(run, "exchange", partial(_exchange, run), workers=1)
+    return _run(run, _EXCHANGE, partial(_exchange, run), workers=1)
 
 
 def _exchange(run: Run, number: int) -> Iterator[dict[str, Any]]:
     """Run the only unit of exchanges."""
     if number:
-        yield {"piece": "exchange", "done": True}
+        yield {"piece": _EXCHANGE, "done": True}
         return
     row, status = _asked(run, [], module="selftest.gpu.exchange")
-    yield row or _failed("exchange", 0, f"the process ended with status {status}")
+    yield row or _failed(_EXCHANGE, 0, f"the process ended with status {status}")
 
 
 def measured(run: Run) -> bool:
@@ -170,14 +171,14 @@ def measured(run: Run) -> bool:
     whether all is done."""
     # Emulated threads are beside no GPU that others could use.
     there = [] if "--emulated" in run.options else [p for p, n in _PEERS.items() if find_spec(n)]
-    pieces = ("bench", *(f"{_BENCH_OF}{peer}" for peer in there))
+    pieces = (_BENCH, *(f"{_BENCH_OF}{peer}" for peer in there))
     return all(_run(run, piece, partial(_benched, run, piece), workers=1) for piece in pieces)
 
 
 def _benched(run: Run, piece: str, number: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a unit of programs, or the one that ends the piece."""
-    peer = piece.removeprefix("bench").removeprefix(" by ")
-    words = ["--peer", peer] if peer else list(run.options)
+    is_peer = piece.startswith(_BENCH_OF)
+    words = ["--peer", piece.removeprefix(_BENCH_OF)] if is_peer else list(run.options)
     command = [sys.executable, "-m", "bench.gpu", "--unit", str(number), "--json", *words]
     try:
         done = subprocess.run(

@@ -33,9 +33,9 @@ from hlo.module import Module
 from hlo.types import ELEMENT_TYPES
 from hlo.values import Array
 from hlo_oracle.arguments import from_seed
+from selftest.gpu.unit import NO_GPU, where
 
 PIECE = "exchange"
-_NO_GPU = 69  # EX_UNAVAILABLE
 _TYPES = ("pred", "s8", "u8", "s16", "s32", "s64", "f16", "bf16", "f32", "f64", "c64", "c128")
 _SHAPES = ((), (0, 3), (5, 7), (1, 1000, 3))
 _TEXT = """HloModule exchange
@@ -132,7 +132,7 @@ def main(words: Sequence[str] | None = None) -> int:
         device, compiler = opened(given.cubins, given.emulated)
     except (DeviceError, ToolchainError) as error:
         print(error, file=sys.stderr)
-        return _NO_GPU
+        return NO_GPU
     start, named = time.perf_counter(), list(_programs())
     planned = [(module, lowered(module, launched(Numerics.EXACT))) for _, _, module in named]
     programs = on_device(planned, device, compiler, given.cubins)
@@ -142,7 +142,7 @@ def main(words: Sequence[str] | None = None) -> int:
     row = {
         "piece": PIECE, "unit": 0, "programs": len(made) * len(there), "left out": 0,
         "other bits": 0, "errors": len(wrong), "wrong": wrong, "lost": -1,
-        "where": f"{device.name} ({device.architecture}), driver of CUDA {device.driver.version}",
+        "where": where(device),
         "seconds": round(time.perf_counter() - start, 2), "libraries": there,
     }  # fmt: skip
     print(json.dumps(row))

@@ -19,8 +19,8 @@ _ABOUT = {
     "synccheck": "the same under synccheck",
 }
 _MOST_WRONG = 20
-PEERS = ("xla", "eager", "inductor")
-_COLUMNS = ("ms", "% of copy", "TFLOP/s", "% of peak", *PEERS, "ours / XLA")
+_PEERS = {"xla": "XLA", "eager": "PyTorch", "inductor": "inductor"}  # and their titles
+_COLUMNS = ("ms", "% of copy", "TFLOP/s", "% of peak", *_PEERS, "ours / XLA")
 _HOW = (
     "    make gpu-check      # on a machine with a GPU; again until it says that all is done\n"
     "    make gpu-bundle     # on any machine: what the other one needs, which has no network\n"
@@ -82,13 +82,13 @@ def _checked(rows: Rows) -> Iterator[str]:
 def _timed(rows: Rows) -> Iterator[str]:
     """Yield the table of times."""
     yield _HOW_TIMED
-    titles = ("program", *_COLUMNS[:4], "XLA", "PyTorch", "inductor", _COLUMNS[-1])
+    titles = ("program", *(_PEERS.get(column, column) for column in _COLUMNS))
     yield f"| {' | '.join(titles)} |"
     yield f"|---|{'---:|' * len(_COLUMNS)}"
     by_name: dict[str, dict[str, Any]] = {}
     for row in rows:
         by_name.setdefault(row["name"], {}).update(
-            row if row["piece"] == "bench" else {k: row[k] for k in PEERS if k in row}
+            row if row["piece"] == "bench" else {k: row[k] for k in _PEERS if k in row}
         )
     ratios = []
     for name, row in by_name.items():

@@ -36,7 +36,7 @@ def asked(piece: str, number: int, only: int | None, oracle: OnDevice) -> dict[s
     outcomes = oracle.some([case for _, case in named], wanted)
     row: dict[str, Any] = {
         "piece": piece, "unit": number, "programs": len(wanted), "left out": 0, "other bits": 0,
-        "errors": 0, "wrong": [], "lost": -1, "where": _where(oracle.device),
+        "errors": 0, "wrong": [], "lost": -1, "where": where(oracle.device),
     }  # fmt: skip
     for place, outcome in zip(wanted, outcomes, strict=True):
         name = named[place][0]
@@ -53,7 +53,7 @@ def asked(piece: str, number: int, only: int | None, oracle: OnDevice) -> dict[s
     return row
 
 
-def _where(device: Device) -> str:
+def where(device: Device) -> str:
     """Say which GPU and which driver this is."""
     return f"{device.name} ({device.architecture}), driver of CUDA {device.driver.version}"
 
