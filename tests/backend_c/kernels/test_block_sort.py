@@ -83,7 +83,7 @@ def test_every_sort_in_blocks_of_every_size() -> None:
 def test_few_of_parts_and_of_equal_elements(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of equal elements the first; NaN and zeros in total order."""
     monkeypatch.setattr(block_selection, "_PART", 70)
-    monkeypatch.setattr(block_selection, "_BLOCKS", 3)
+    monkeypatch.setattr(block_selection, "MULTIPROCESSORS", 3)
     modules = [topk("1,777", 33), topk("2,150", 149), topk("2,290", 9, "s8")]
     programs = emulated(modules, Settings(grain=1, has_blocks=True))
     for module, program in zip(modules, programs, strict=True):

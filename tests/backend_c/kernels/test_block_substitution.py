@@ -30,7 +30,7 @@ _SIZE = 23
 def test_exact_bits(shared: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums in memory, or in shared memory; some whose rounding is open, some not finite."""
     monkeypatch.setattr(block_substitution, "_LEAST", 1)
-    monkeypatch.setattr(block_substitution, "MOST_SHARED", shared)
+    monkeypatch.setattr(block_substitution, "STATIC_SHARED", shared)
     modules = []
     for name, left, lower, unit, transpose in _FORMS:
         vectors = f"{name}[2,{_SIZE},3]" if left == "true" else f"{name}[2,3,{_SIZE}]"
