@@ -3,7 +3,8 @@
 "Every bit" is that of exact mode, with any NaN standing for any other. As the result of each pass
 is HLO again, every stage can be printed, interpreted and compared (``hlo opt FILE -o DIR``).
 
-All passes are imported when they are first asked for: what verifies a module needs but one.
+The pass modules are imported lazily, at the first use of a name exported here: verification needs
+only one of them.
 """
 
 from importlib import import_module

@@ -1,9 +1,10 @@
-"""Find what bands of a value are computed from: for some of its rows, the rows of other values.
+"""Compute which rows of its operands a band (a block of rows) of a result depends on.
 
-Rows of a value are the indices along one dimension. Of a convolution or a window reduction they
-take the rows of the operand under their windows, of other instructions the same rows or all of the
-operand. So the rows of every value that a band needs are known from where the band begins:
-``step * start + first``, as many as ``count``.
+Rows of a value are the indices along one dimension. Convolutions and window reductions read the
+operand rows under their windows (the halo included); other instructions read the same rows of an
+operand, or all of it. These dependences are composed backwards from a result through its producers,
+so the rows of every value that a band needs are an affine function of the band's first row:
+``count`` rows from ``step * start + first``.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ _NO_ZERO = frozenset(("f8e8m0fnu",))
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Name rows of a value: those from ``step * start + first`` along a dimension, ``count`` many,
-    where a band of the result begins at row ``start``. ``first`` may lie before row 0."""
+    """Represent a range of rows of a value as a function of the band: the ``count`` rows along
+    ``dimension`` from ``step * start + first``, where the band of the result begins at row
+    ``start``. ``first`` may be negative: rows before row 0 are padding."""
 
     dimension: int
     step: int
@@ -41,8 +43,8 @@ class Rows:
     count: int
 
     def joined(self, other: Rows) -> Rows | None:
-        """Return the rows from the first of both to the last of both; None if their distance
-        depends on the band."""
+        """Return the smallest range that covers both; None if their distance depends on the band
+        (another dimension or step)."""
         if (self.dimension, self.step) != (other.dimension, other.step):
             return None
         first = min(self.first, other.first)
@@ -50,8 +52,8 @@ class Rows:
         return replace(self, first=first, count=end - first)
 
     def outside(self, rows: int, last: int) -> tuple[int, int]:
-        """Return how many rows of a value with so many lie before the first and behind the last,
-        in the worst of the bands that begin at rows 0 to ``last``."""
+        """Return how many of these rows lie before row 0, and behind the last of a value's ``rows``
+        rows: the maximum over the bands that begin at result rows 0 to ``last``."""
         highest = self.step * last + self.first + self.count
         return max(0, -self.first), max(0, highest - rows)
 
@@ -61,11 +63,12 @@ Operand = Rows | None  # the rows of an operand that are needed; None is all of 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Hold which instructions are computed by bands of a result, and what they take.
+    """Hold the subgraph of a result and those of its producers that can be computed band by band.
 
-    ``members`` are those instructions in order with the rows that a band needs, the result last;
-    what else they read is in memory, or free: made again where it is needed. ``windowed`` counts
-    the members that take more rows than they give.
+    ``members`` maps the names of these instructions, in module order and with the result last, to
+    the rows of each that a band needs. All other values that the members read are whole arrays in
+    memory, or free: constants, iotas, broadcasts and their elementwise combinations, recomputed in
+    each band. ``windowed`` counts the convolutions and window reductions among the members.
     """
 
     members: Mapping[str, Rows]
@@ -74,12 +77,12 @@ class Region:
 
     @property
     def rows(self) -> Rows:
-        """Return the rows of the result that are a band."""
+        """Return the rows of the result that one band computes."""
         return self.members[self.result.name]
 
 
 class Regions:
-    """Find regions of a module's entry."""
+    """Build the regions of results in a module's entry computation, from its use-def graph."""
 
     def __init__(self, module: Module) -> None:
         computation = module.entry
@@ -103,8 +106,8 @@ class Regions:
         return self._users[name]
 
     def region(self, result: Instruction, dimension: int, count: int) -> Region | None:
-        """Return what bands of ``count`` rows of an array are computed from; None if they cannot
-        be computed for themselves."""
+        """Build the region for bands of ``count`` rows of an instruction's result; None if the
+        result itself cannot be computed by rows. Producers join whose users are all members."""
         wanted: dict[str, list[Operand]] = {result.name: [Rows(dimension, 1, 0, count)]}
         members: dict[str, Rows] = {}
         for instruction in reversed(self._order[: self._position[result.name] + 1]):
@@ -125,8 +128,8 @@ class Regions:
         return Region(dict(reversed(members.items())), result, windowed)
 
     def operands(self, instruction: Instruction, rows: Rows) -> tuple[Operand, ...] | None:
-        """Return the rows that rows of an instruction need of each operand; None if that is not
-        known."""
+        """Return, for each operand, the rows that given rows of an instruction read (None: all of
+        it); None instead of the tuple if the instruction has no rule or a shape is not static."""
         opcode = instruction.opcode
         rule = _RULES.get(opcode, _elementwise if opcode in _ELEMENTWISE else None)
         shapes = [self.by_name[name].shape for name in instruction.operands]
@@ -135,11 +138,12 @@ class Regions:
         return rule(instruction, [array(shape) for shape in shapes], rows)
 
     def padding(self, instruction: Instruction) -> complex | str | None:
-        """Return what may stand in rows of an operand for padding, as a number or the name of a
-        scalar; None if nothing may.
+        """Return the value that may be stored in an operand's padding rows without changing a bit
+        of the result: a number, or the name of a scalar instruction; None if there is none.
 
-        What is in padding takes no part in a sum. A zero is no different where factors are finite,
-        -0 in any sum, the init where it is one of the operands already.
+        Padding takes no part in a window's sum, so a stored value must be neutral: 0 as the input
+        of a convolution whose kernel is finite (0 * inf is NaN), -0 in a sum (+0 would change a sum
+        of -0), and the init of an idempotent reduction, of which it is an operand already.
         """
         element_type = array(self.by_name[instruction.operands[0]].shape).element_type
         has_zero = element_type.name not in _NO_ZERO
@@ -154,8 +158,8 @@ class Regions:
         return instruction.operands[1] if combiner in _IDEMPOTENT else None
 
     def _keeps_value(self, instruction: Instruction, rows: Rows) -> bool:
-        """Return whether an instruction has no padding before or behind its rows, or something may
-        stand for it."""
+        """Return whether an instruction has no padding along these rows, or padding that a stored
+        neutral value can replace."""
         if instruction.opcode not in WINDOWED:
             return True
         _, window = window_of_rows(instruction, rows.dimension)
@@ -164,7 +168,7 @@ class Regions:
 
 
 def _is_finite(kernel: Instruction) -> bool:
-    """Return whether a value is a constant of finite numbers."""
+    """Return whether an instruction is an array constant whose elements are all finite."""
     literal = kernel.attributes.get("literal")
     if not isinstance(literal, Literal) or not isinstance(literal.value, np.ndarray):
         return False
@@ -173,7 +177,8 @@ def _is_finite(kernel: Instruction) -> bool:
 
 
 def _union(wanted: list[Operand]) -> Rows | None:
-    """Return rows with all that are wanted; None if that is all of the value, or nothing."""
+    """Return the smallest range of rows that covers all requests; None if one of them asks for the
+    whole value, if their distances depend on the band, or if there are no requests."""
     found: Operand = wanted[0] if wanted else None
     for one in wanted[1:]:
         found = found.joined(one) if found is not None and one is not None else None
@@ -183,7 +188,7 @@ def _union(wanted: list[Operand]) -> Rows | None:
 def _elementwise(
     instruction: Instruction, shapes: list[ArrayShape], rows: Rows
 ) -> tuple[Operand, ...] | None:
-    """Need the same rows of each array, and all of a scalar."""
+    """Map rows of the result to the same rows of each array operand, and all of a scalar."""
     dims = array(instruction.shape).dims
     if any(shape.dims not in (dims, ()) for shape in shapes):
         return None  # a bitcast of elements of another width
@@ -193,7 +198,7 @@ def _elementwise(
 def _broadcast(
     instruction: Instruction, shapes: list[ArrayShape], rows: Rows
 ) -> tuple[Operand, ...]:
-    """Need the same rows of an operand that has them."""
+    """Map rows of a broadcast to rows of its operand; all of it if it lacks the dimension."""
     dimensions = integers(instruction, "dimensions")
     if rows.dimension not in dimensions:
         return (None,)
@@ -203,14 +208,15 @@ def _broadcast(
 def _iota(
     instruction: Instruction, shapes: list[ArrayShape], rows: Rows
 ) -> tuple[Operand, ...] | None:
-    """Need nothing, where all rows are alike."""
+    """Return no operands if all rows of an iota are equal; None if it counts along the rows."""
     return None if integer(instruction, "iota_dimension") == rows.dimension else ()
 
 
 def _convolution(
     instruction: Instruction, shapes: list[ArrayShape], rows: Rows
 ) -> tuple[Operand, ...] | None:
-    """Need the rows under the windows, and the whole kernel."""
+    """Map rows of the result to the input rows under their windows, and the whole kernel; None
+    along batch and feature dimensions."""
     labels = instruction.attributes["dim_labels"]
     assert isinstance(labels, ConvolutionDimensions)
     if rows.dimension not in labels.output_spatial or len(shapes) != 2:
@@ -223,7 +229,7 @@ def _convolution(
 def _reduce_window(
     instruction: Instruction, shapes: list[ArrayShape], rows: Rows
 ) -> tuple[Operand, ...] | None:
-    """Need the rows under the windows, and the init."""
+    """Map rows of the result to the operand rows under their windows, and the init."""
     if len(shapes) != 2:
         return None
     _, window = window_of_rows(instruction, rows.dimension)
@@ -241,8 +247,8 @@ _RULES: Mapping[str, _Rule] = {
 
 
 def window_of_rows(instruction: Instruction, dimension: int) -> tuple[int, WindowDimension]:
-    """Return over which dimension of its operand, by which windows, an instruction computes rows
-    along a dimension of its result."""
+    """Return, for a dimension of a windowed instruction's result, the operand dimension that its
+    window slides along, and the window of that dimension."""
     window = instruction.attributes.get("window")
     assert isinstance(window, Window)
     labels = instruction.attributes.get("dim_labels")
@@ -253,7 +259,8 @@ def window_of_rows(instruction: Instruction, dimension: int) -> tuple[int, Windo
 
 
 def _under(window: WindowDimension, rows: Rows) -> Rows | None:
-    """Return the rows of the operand under the windows of rows of the result."""
+    """Return the operand rows under the windows of result rows; None with base dilation, where the
+    first of them is no affine function of the band's start."""
     if window.base_dilation != 1:
         return None
     extent = (window.size - 1) * window.window_dilation + 1

@@ -1,11 +1,12 @@
-"""Compute an array by bands of rows, in a loop: of what it is computed from, there is never more in
-memory than a band needs (patch-based inference: Lin et al., "MCUNetV2", 2021).
+"""Compute a result in bands of rows by a ``while`` loop, so that its producers are never in memory
+as a whole (patch-based inference: Lin et al., "MCUNetV2", 2021).
 
     y = f32[1,32,32,8] relu(convolution(relu(convolution(x, k)), l))
 
-becomes a loop whose body computes some rows of ``y`` from the rows of ``x`` under their windows,
-and writes them where they belong. What two bands both need is computed twice. Rows of padding are
-rows of the operand here: zeros are selected where it has none.
+becomes a loop whose body computes a band of rows of ``y`` from the rows of ``x`` under their
+windows, and stores it by a ``dynamic-update-slice``. Rows that two bands both need (the halo) are
+computed twice. The windows' padding becomes explicit, as only the first and last bands have any:
+operands are padded or masked with a neutral value.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _COUNTER, _RESULT, _OTHERS = 0, 1, 2  # elements of the loop's state
 
 
 def in_bands(module: Module, regions: Regions, region: Region) -> Module:
-    """Compute a region of a module's entry by bands of rows of its result, in a loop."""
+    """Replace a region of a module's entry by a loop over bands of its result's rows."""
     body = _Body(regions, region)
     body.write()
     state = TupleShape((ArrayShape(S32), region.result.shape, *body.outside_shapes))
@@ -42,14 +43,14 @@ def in_bands(module: Module, regions: Regions, region: Region) -> Module:
 
 
 def trips(region: Region) -> int:
-    """Return the number of bands; the last one ends with the result, and overlaps the one before
-    if that does not come out even."""
+    """Return the trip count, ceil(rows / rows per band). If these do not divide evenly, the last
+    band is shifted to end with the result, and overlaps the one before."""
     rows = array(region.result.shape).dims[region.rows.dimension]
     return -(-rows // region.rows.count)
 
 
 class _Writer:
-    """Write instructions of a new computation."""
+    """Append instructions with fresh names to a computation under construction."""
 
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
@@ -69,24 +70,25 @@ class _Writer:
         return name
 
     def number(self, value: complex, element_type: ElementType = S32) -> str:
-        """Write a scalar."""
+        """Append a scalar constant (s32 by default); return its name."""
         shape = ArrayShape(element_type)
         literal = Literal(shape, np.asarray(value).astype(element_type.numpy))
         return self.add("number", shape, "constant", (), {"literal": literal})
 
     def splat(self, scalar: str, shape: ArrayShape) -> str:
-        """Write an array whose elements are all one scalar."""
+        """Append a broadcast of a scalar to a shape; return its name."""
         return self.add("each", shape, "broadcast", (scalar,), {"dimensions": ()})
 
     def element(self, state: str, index: int, shape: Shape) -> str:
-        """Read an element of a tuple."""
+        """Append a get-tuple-element; return its name."""
         return self.add("element", shape, "get-tuple-element", (state,), {"index": index})
 
 
 class _Body(_Writer):
-    """Write what a trip computes: the state of a loop with one more band of the result.
+    """Build the loop's body: state (counter, result, outside values…) to the next trip's state.
 
-    ``outside`` names what the region reads that is in memory: the state hands it on.
+    ``outside`` names the values in memory that the region reads: elements of the state, in this
+    order behind counter and result, which the body hands on unchanged.
     """
 
     def __init__(self, regions: Regions, region: Region) -> None:
@@ -103,16 +105,17 @@ class _Body(_Writer):
 
     @property
     def outside_shapes(self) -> tuple[Shape, ...]:
-        """Return the shapes of what is read from outside."""
+        """Return the shapes of the ``outside`` values."""
         return tuple(self._regions.by_name[name].shape for name in self.outside)
 
     def write(self) -> None:
-        """Write the band."""
+        """Append the rows of every member of the region, producers first."""
         for name, rows in self._region.members.items():
             self._known[name, rows] = self._on_rows(self._regions.by_name[name], rows)
 
     def done(self, name: str, state: TupleShape) -> Computation:
-        """Return the body: the next trip's state, with the band in the result."""
+        """Return the body, whose root is the next state: counter + 1, the result with this band
+        stored, and the outside values."""
         result, rows = self._region.result, self._region.rows
         old = self.element(self._state, _RESULT, result.shape)
         starts = self._starts(array(result.shape).rank, rows.dimension, self._start)
@@ -125,7 +128,7 @@ class _Body(_Writer):
         return Computation(name, (parameter, *self.instructions), root)
 
     def _first_row(self) -> str:
-        """Write the row of the result with which the band begins."""
+        """Append the first row of the band: counter * rows per band, clamped to the last one."""
         shape, count = ArrayShape(S32), self.number(self._region.rows.count)
         start = self.add("start", shape, "multiply", (self._counter, count))
         if (self._last + self._region.rows.count) % self._region.rows.count:
@@ -133,7 +136,7 @@ class _Body(_Writer):
         return start
 
     def _on_rows(self, instruction: Instruction, rows: Rows) -> str:
-        """Write some rows of an instruction."""
+        """Append an instruction restricted to some rows of its result; return its name."""
         needs = self._regions.operands(instruction, rows)
         assert needs is not None, instruction
         operands = tuple(
@@ -149,7 +152,8 @@ class _Body(_Writer):
         operands: tuple[str, ...],
         rows: Rows | None = None,
     ) -> str:
-        """Write an instruction of another shape; its windows find all rows of padding in memory."""
+        """Append a copy of an instruction with another shape and operands; return its name. With
+        ``rows``, its window loses its padding along them: the operand has it explicitly."""
         attributes = dict(instruction.attributes)
         if rows is not None and instruction.opcode in WINDOWED:
             attributes["window"] = _without_padding(instruction, rows.dimension)
@@ -159,7 +163,8 @@ class _Body(_Writer):
         return name
 
     def _whole(self, name: str) -> str:
-        """Return a value as it is outside: made here if that is free, else of the state."""
+        """Return the name of a whole value in the body: recomputed if it is free, else read from
+        the state."""
         if name not in self._regions.free:
             return self._element_of(name)
         if (name, None) not in self._known:
@@ -169,7 +174,8 @@ class _Body(_Writer):
         return self._known[name, None]
 
     def _operand(self, user: Instruction, name: str, need: Rows) -> str:
-        """Return rows of an operand; where it has none, what is padding to its user."""
+        """Return the name of the rows that ``user`` reads of an operand: cut from a member's band,
+        recomputed if it is free, else loaded; rows outside the operand hold the user's padding."""
         if name in self._region.members:
             return self._masked(user, name, need)
         if name in self._regions.free and self._is_made(name, need):
@@ -179,7 +185,7 @@ class _Body(_Writer):
         return self._loaded(user, name, need)
 
     def _is_made(self, name: str, rows: Rows) -> bool:
-        """Return whether rows of a value that is free can be made here."""
+        """Return whether the rows of a free value can be recomputed (all producers have rules)."""
         instruction = self._regions.by_name[name]
         needs = self._regions.operands(instruction, rows)
         return needs is not None and all(
@@ -188,7 +194,8 @@ class _Body(_Writer):
         )
 
     def _loaded(self, user: Instruction, name: str, need: Rows) -> str:
-        """Read rows of an array in memory, between rows of padding where it ends."""
+        """Append a dynamic-slice of rows of an array in memory, padded first if the slice can leave
+        it (where the start would be clamped)."""
         shape = array(self._regions.by_name[name].shape)
         low, high = need.outside(shape.dims[need.dimension], self._last)
         source = self._element_of(name)
@@ -205,7 +212,8 @@ class _Body(_Writer):
         return self.add("rows", part, "dynamic-slice", (source, *starts), sizes)
 
     def _masked(self, user: Instruction, name: str, need: Rows) -> str:
-        """Return rows of a member: of its band those that are needed, padding where it has none."""
+        """Return the rows of a member that ``user`` reads: a slice of the member's band, with a
+        select of padding where these rows lie outside of the member's array."""
         whole = array(self._regions.by_name[name].shape)
         shape, rows = _with_rows(whole, need), self._region.members[name]
         band = self._known[name, rows]
@@ -231,14 +239,14 @@ class _Body(_Writer):
         return self.add("padded", shape, "select", (is_row, band, padding))
 
     def _padding(self, user: Instruction, shape: ArrayShape) -> str:
-        """Return the scalar that an instruction reads in padding."""
+        """Return the neutral scalar that ``user`` may read in padding rows; 0 without a window."""
         padding = self._regions.padding(user) if user.opcode in WINDOWED else None
         if isinstance(padding, str):
             return self._whole(padding)
         return self.number(0.0 if padding is None else padding, shape.element_type)
 
     def _row(self, step: int, first: int) -> str:
-        """Write the row ``step * start + first``."""
+        """Append the row ``step * start + first`` of the band; return its name."""
         shape, row = ArrayShape(S32), self._start
         if step != 1:
             row = self.add("row", shape, "multiply", (row, self.number(step)))
@@ -247,12 +255,12 @@ class _Body(_Writer):
         return row
 
     def _starts(self, rank: int, dimension: int, row: str) -> tuple[str, ...]:
-        """Return the start indices of rows of an array."""
+        """Return start indices of a slice: ``row`` along one dimension, 0 along the others."""
         zero = self.number(0)
         return tuple(row if d == dimension else zero for d in range(rank))
 
     def _element_of(self, name: str) -> str:
-        """Return an element of the state by its name outside."""
+        """Return the state's element of an outside value; give the state one if it has none."""
         if name not in self._elements:
             index, shape = _OTHERS + len(self.outside), self._regions.by_name[name].shape
             self.outside.append(name)
@@ -261,7 +269,7 @@ class _Body(_Writer):
 
 
 def _condition(name: str, state: TupleShape, bands: int) -> Computation:
-    """Return the condition of the loop: whether there is another band."""
+    """Return the loop's condition: counter < number of bands."""
     writer = _Writer()
     counter = writer.element("state", _COUNTER, ArrayShape(S32))
     operands = counter, writer.number(bands)
@@ -273,7 +281,7 @@ def _condition(name: str, state: TupleShape, bands: int) -> Computation:
 def _with_loop(
     entry: Computation, region: Region, outside: list[str], loop: tuple[Computation, Computation]
 ) -> Computation:
-    """Replace the result of a region by that of a loop."""
+    """Replace a region's result in the entry by the ``while`` and a get-tuple-element of it."""
     rebuilt = Rebuilt(entry)
     result, (condition, body) = region.result, loop
     shape = array(result.shape)
@@ -303,7 +311,7 @@ def _with_loop(
 
 
 def _with_rows(shape: Shape, rows: Rows) -> ArrayShape:
-    """Return the shape of some rows of an array."""
+    """Return an array's shape restricted to a range of rows."""
     return _with_size(array(shape), rows.dimension, rows.count)
 
 
@@ -314,7 +322,7 @@ def _with_size(shape: ArrayShape, dimension: int, size: int) -> ArrayShape:
 
 
 def _without_padding(instruction: Instruction, dimension: int) -> Window:
-    """Return the window of an instruction without padding along a dimension of the result."""
+    """Return an instruction's window with no padding along a dimension of the result."""
     window, labels = (instruction.attributes.get(a) for a in ("window", "dim_labels"))
     assert isinstance(window, Window)
     number = dimension

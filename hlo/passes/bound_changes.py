@@ -1,8 +1,8 @@
-"""Make changes of dynamic bounds explicit: write a ``copy`` where a value is handed on with others.
+"""Make changes of dynamic bounds explicit: insert a ``copy`` where the bounds of a shape change.
 
-A text may hand a bounded dimension on as a static one, or the other way round, through tuples,
-calls and control flow (docs/dynamic_shapes.md). Afterwards every instruction that hands values on
-has exactly the shapes that it gets, and only a ``copy``, which computes like any other instruction,
+Tuples, calls and control flow may declare a bounded dimension as a static one, or the other way
+round (docs/dynamic_shapes.md). Afterwards the shape of every such instruction is exactly that of
+the values that flow into it, and only a ``copy``, which computes like any other instruction,
 changes bounds.
 """
 
@@ -37,7 +37,7 @@ def explicit_bounds(module: Module) -> Module:
 
 
 class _Module:
-    """Hold the computations rebuilt so far, each before those that call it."""
+    """Rebuild a module's computations in order, so that callees are done before their callers."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -57,10 +57,11 @@ class _Module:
         self.done_by_name[computation.name] = computation
 
     def adapted(self, name: str, operand: Shape, result: Shape) -> str:
-        """Return a computation like ``name`` with other bounds of parameter and result.
+        """Return the name of a computation that computes ``name`` with other bounds of its one
+        parameter and its result.
 
-        Where bounds differ at all, an adapter copies the parameter, calls ``name`` and copies the
-        result.
+        That is ``name`` itself if its bounds agree, else a new adapter that copies the parameter,
+        calls ``name`` and copies the result.
         """
         callee = self.done_by_name[name]
         (taken,) = (p.shape for p in callee.parameters)
@@ -81,7 +82,7 @@ class _Module:
 
 
 class _Body:
-    """Hold one computation being rebuilt, with the shape that each value now has."""
+    """Rebuild one computation; ``shapes`` maps each new value to its shape with actual bounds."""
 
     def __init__(self, owner: _Module, computation: Computation) -> None:
         self._owner, self._computation = owner, computation
@@ -114,7 +115,8 @@ class _Body:
         return self._add(Instruction(name, shape, opcode, operands, attributes))  # type: ignore[arg-type]
 
     def converted(self, name: str, wanted: Shape) -> str:
-        """Return a value equal to ``name``, copied as far as its bounds differ from a shape's."""
+        """Return the name of a value equal to ``name`` with the bounds of ``wanted``: itself if
+        they agree, else a copy (of a tuple: of the elements that differ)."""
         shape = self.shapes[name]
         if compatible(shape, wanted):
             return name
@@ -182,7 +184,7 @@ class _Body:
         return instruction._replace(opcode="opt-barrier", shape=shape, attributes={})
 
     def send(self, instruction: Instruction) -> Instruction:
-        """Send what the text declares to be sent."""
+        """Convert the data to the bounds of the declared result."""
         assert isinstance(instruction.shape, TupleShape)
         data, token = instruction.operands
         return instruction._replace(
@@ -198,7 +200,8 @@ class _Body:
         return instruction._replace(shape=callee.root_instruction.shape, operands=operands)
 
     def while_(self, instruction: Instruction) -> Instruction:
-        """Bound the state where it is bounded before the first iteration, or after an iteration."""
+        """Give the state a bounded dimension if the init or the body's result has one; adapt body
+        and condition to that."""
         condition, body = (str(instruction.attributes[name]) for name in ("condition", "body"))
         after = self._owner.done_by_name[body].root_instruction.shape
         state = _bounded_in_either(self.operand_shapes(instruction)[0], after)
@@ -233,12 +236,12 @@ class _Body:
 
 
 def _root_shape(computation: Computation) -> Callable[..., Shape]:
-    """Return the callee as shape inference calls it: its result's shape."""
+    """Return the callee for shape inference: a function that returns its root's shape."""
     return lambda *arguments: computation.root_instruction.shape
 
 
 def _bounded_in_either(one: Shape, other: Shape) -> Shape:
-    """Return a shape that is bounded where one of the two is."""
+    """Return the shape whose dimensions are bounded where those of either shape are."""
     if isinstance(one, TupleShape) and isinstance(other, TupleShape):
         return TupleShape(tuple(map(_bounded_in_either, one.elements, other.elements)))
     assert isinstance(one, ArrayShape) and isinstance(other, ArrayShape)

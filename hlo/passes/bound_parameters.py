@@ -1,4 +1,4 @@
-"""Bind parameters of a program to values, which are then its constants (partial evaluation)."""
+"""Specialise a program to fixed values of some parameters (partial evaluation)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hlo.types import ArrayShape
 
 
 def with_bound_parameters(module: Module, values: Mapping[str, object]) -> Module:
-    """Return a module in which parameters of the entry, by name, are constants of given values;
-    the others keep their order.
+    """Replace parameters of the entry, given by name, by constants of the given values; renumber
+    the others in their order.
 
-    Raises ArgumentError for a name that no parameter has, and for a parameter that is no array of
-    static dims.
+    Raises ArgumentError for an unknown name, and for a parameter that is not an array of static
+    dims.
     """
     entry = module.entry
     names = [parameter.name for parameter in entry.parameters]
@@ -42,7 +42,8 @@ def with_bound_parameters(module: Module, values: Mapping[str, object]) -> Modul
 
 
 def _literal(parameter: Instruction, value: object) -> Literal:
-    """Return the constant of a parameter."""
+    """Return a value as a literal of the parameter's shape; raise ArgumentError if it does not
+    match."""
     shape = parameter.shape
     if not isinstance(shape, ArrayShape) or shape.is_dynamic or not shape.element_type.is_array:
         raise ArgumentError(f"%{parameter.name} is {shape}: only arrays of static dims are bound")

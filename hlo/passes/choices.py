@@ -1,4 +1,5 @@
-"""Conditionals that may become selects: those of scalars in computations of single elements."""
+"""Find conditionals that may be if-converted to selects: those of scalars in computations that are
+applied to single elements."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ _APPLY = (of_family(REDUCTION) | of_family(INDEXING) | of_family(COLLECTIVE) | {
 
 
 def applied_by_element(module: Module) -> frozenset[str]:
-    """Names of the computations that are applied to single elements, and of those that they
-    call."""
+    """Return the names of the computations that are applied to single elements (``to_apply`` of
+    reductions, maps, scatters, …), and of their transitive callees."""
     found: set[str] = set()
     for computation in reversed(module.computations):  # callers stand behind their callees
         for instruction in computation.instructions:
@@ -26,7 +27,7 @@ def applied_by_element(module: Module) -> frozenset[str]:
 
 
 def branches(conditional: Instruction) -> tuple[str, ...]:
-    """Name the branches in the order of their operands, whatever the order of the attributes."""
+    """Return the names of the branches in operand order, whatever the order of the attributes."""
     given = conditional.attributes
     if "true_computation" in given:
         return str(given["true_computation"]), str(given["false_computation"])
@@ -34,8 +35,8 @@ def branches(conditional: Instruction) -> tuple[str, ...]:
 
 
 def is_choice(instruction: Instruction, computations: Mapping[str, Computation]) -> bool:
-    """Test whether a conditional gives a scalar, and no branch of it loops or has effects, so that
-    all may be evaluated."""
+    """Return whether a conditional may be if-converted: its result is a scalar, and no branch has
+    effects, loops or conditionals, so that all branches may be evaluated."""
     shape = instruction.shape
     if instruction.opcode != "conditional" or not isinstance(shape, ArrayShape) or shape.rank:
         return False

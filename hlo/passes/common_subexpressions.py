@@ -71,7 +71,7 @@ def _is_elided(instruction: Instruction) -> bool:
 
 
 def _key(instruction: Instruction, operands: tuple[Hashable, ...]) -> Hashable:
-    """Return the value number's key of an instruction: what determines its result."""
+    """Return an instruction's value-numbering key: equal keys compute equal values."""
     attributes = sorted(instruction.attributes.items(), key=itemgetter(0))
     # -0.0 == 0.0 in Python, so equal attributes are distinguished by their texts, too.
     floats = tuple(repr(value) for _, value in attributes if isinstance(value, float))  # 0 and -0

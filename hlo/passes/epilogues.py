@@ -1,4 +1,5 @@
-"""Find epilogues: elementwise instructions that a contraction may compute on each of its results.
+"""Find epilogues: chains of elementwise instructions that a contraction can apply to each element
+of its result before storing it.
 
 A target without memory to spare wants the sums of a contraction rounded, biased and narrowed before
 they are stored: the s32 sums of a quantised layer take four times the memory of what is kept.
@@ -22,12 +23,13 @@ _LONGEST = 64  # instructions
 
 
 def epilogues(computation: Computation) -> dict[str, str]:
-    """Map each contraction with an epilogue, and the instructions of that, to its last one.
+    """Map the name of each contraction with an epilogue, and those of the epilogue's instructions,
+    to its last instruction.
 
-    What is computed of the contraction's elements reaches everything else through that last
-    instruction, at the same index. Of several such ends it is the latest one with the narrowest
-    elements. Where two contractions meet, the later one has what follows. The end may be an update
-    in place: elements are written to where they are wanted, and are nowhere before.
+    That instruction post-dominates the others: no value of the epilogue escapes except through it,
+    at the same index. Of several candidates, the latest with the narrowest element type is taken.
+    An epilogue that reads two contractions belongs to the later one. The last instruction may be an
+    update in place, which stores the elements where they are wanted in the first place.
     """
     search = _Search(computation)
     ends: dict[str, str] = {}
@@ -40,7 +42,7 @@ def epilogues(computation: Computation) -> dict[str, str]:
 
 
 class _Search:
-    """Hold who uses each instruction of a computation."""
+    """Search for epilogues in a computation's def-use graph."""
 
     def __init__(self, computation: Computation) -> None:
         self._instructions = computation.instructions
@@ -53,7 +55,8 @@ class _Search:
                 self._users[name].append(number)
 
     def epilogue(self, hero: Instruction, taken: Mapping[str, str]) -> Sequence[str]:
-        """Return a contraction and the instructions of its epilogue in order."""
+        """Return the names of a contraction and the instructions of its epilogue, in order; the
+        contraction alone if it has none. ``taken`` are instructions of other epilogues."""
         found: list[Instruction] = []
         # Uses of what was found that are not among what was found, by instruction.
         open_uses: dict[str, int] = {}
@@ -68,6 +71,8 @@ class _Search:
                 heappush(waiting, user)
 
         join(hero)
+        # In program order (a heap of positions), so that all operands of a user are found before
+        # it.
         while waiting and len(found) < _LONGEST:
             number = heappop(waiting)
             while waiting and waiting[0] == number:
@@ -87,8 +92,8 @@ class _Search:
         return members if update is None else [*members, update]
 
     def _update(self, members: Sequence[str], taken: Mapping[str, str]) -> str | None:
-        """Return the update in place that alone uses the last of some instructions; None if there
-        is none, or if they read what it updates."""
+        """Return the update in place that is the only user of the last member, which it stores;
+        None if there is none, or if a member reads the array that it updates."""
         last = members[-1]
         if last == self._root or len(self._users[last]) != 1:
             return None
@@ -101,7 +106,8 @@ class _Search:
         return user.name if is_own else None
 
     def _keeps_index(self, instruction: Instruction, like: Shape) -> bool:
-        """Return whether an instruction computes each element of those at the same index."""
+        """Return whether an instruction is elementwise over arrays of the shape's dims and scalars,
+        so that each element depends on those at the same index only."""
         if instruction.opcode not in _ELEMENTWISE:
             return False
         shapes = [instruction.shape, *(self._shapes[name] for name in instruction.operands)]
@@ -110,12 +116,12 @@ class _Search:
 
 
 def _bits(instruction: Instruction) -> int:
-    """Return the width of an element."""
+    """Return the width of an instruction's element type in bits."""
     return array(instruction.shape).element_type.bits
 
 
 def _is_real_array(shape: Shape) -> bool:
-    """Return whether a shape is that of a static array of numbers that are not complex."""
+    """Return whether a shape is a static array of an element type that is not complex."""
     if not isinstance(shape, ArrayShape) or shape.is_dynamic:
         return False
     return shape.element_type.is_array and not shape.element_type.is_complex

@@ -11,7 +11,7 @@ from hlo.passes.rewriting import Names
 def fused_computation(
     name: str, inside: Sequence[Instruction], outside: Mapping[str, Instruction]
 ) -> tuple[Computation, tuple[str, ...]]:
-    """Build a computation of ``inside``, whose last is the root; return it and its call's operands.
+    """Outline ``inside``, whose last instruction is the root; return it and its call's operands.
 
     Values that ``inside`` uses but does not define become parameters, in the order of first use;
     ``outside`` has their definitions by name.

@@ -1,4 +1,4 @@
-"""Tell which instructions may join a fusion, and which of them are always its root."""
+"""Classify instructions for fusion: which may join one, and which are always its root."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MOST_PARTS = 2
 
 
 def why_unfusible(instruction: Instruction, by_name: Mapping[str, Instruction]) -> Reason | None:
-    """Return why an instruction may not join a fusion; None if it may: if it is elemental or a
-    reduction, of static arrays.
+    """Return the reason why an instruction may not join a fusion; None if it may.
 
-    Those of bounded size stay in kernels of one instruction each.
+    Fusible are elemental instructions, reductions and scatters of static arrays; instructions with
+    bounded dimensions stay in kernels of their own.
     """
     if instruction.opcode not in (*COST, *READERS, "reduce"):
         return Reason(Why.OWN_KERNEL, (instruction.opcode,))
@@ -40,8 +40,8 @@ def why_unfusible(instruction: Instruction, by_name: Mapping[str, Instruction]) 
 def why_root(
     instruction: Instruction, by_name: Mapping[str, Instruction], small_part: int = SMALL_PART
 ) -> Reason | None:
-    """Return why an instruction is always the root of a fusion; None if it is not. Of updates those
-    of so small a part are in place."""
+    """Return the reason why an instruction is always the root of a fusion; None if it need not be.
+    ``small_part`` is the ratio for :func:`~hlo.passes.updates_in_place.is_update_in_place`."""
     if instruction.opcode in READERS:
         return Reason(Why.OWN_KERNEL, (instruction.opcode,))
     if instruction.opcode == "concatenate" and len(instruction.operands) > _MOST_PARTS:

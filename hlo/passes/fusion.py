@@ -1,11 +1,11 @@
-"""Replace groups of instructions by fusions (producer-consumer fusion): here, and only here.
+"""Replace groups of instructions by fusions (producer-consumer fusion): the one pass that does.
 
 Afterwards every computation that control flow reaches consists of parameters, constants, tuples and
 their elements, control flow, *heroes* left alone (dot, sort, …), reshapes of arrays in memory, and
-fusions. A fusion has one result. Its root may be a hero, a ``reduce`` that reads computed elements
-or a ``concatenate`` of many parts, or the end of the epilogue of a contraction; without one it is a
-map. Reductions inside a fusion run along
-the rows of its root (:mod:`hlo.passes.rows`), which is then computed row by row.
+fusions. A fusion has one result. Its root is a hero that reads computed elements (a ``reduce``, a
+scatter), a ``concatenate`` of many parts, or the end of a contraction's epilogue; any other fusion
+is a map. Reductions inside a fusion run along the rows of its root (:mod:`hlo.passes.rows`), which
+is then computed row by row.
 
 Which instructions are computed together is decided in :mod:`hlo.passes.fusion_decisions`.
 """
@@ -33,15 +33,13 @@ def fusion(module: Module) -> Module:
 
 
 def fusion_with_epilogues(module: Module) -> Module:
-    """Fuse, also contractions with what is computed of each of their elements."""
+    """Fuse like :func:`fusion`, and contractions with their epilogues as well."""
     return fused_with_reasons(module, has_epilogues=True)[0]
 
 
 def fused_with_reasons(module: Module, *, has_epilogues: bool = False) -> tuple[Module, Groups]:
-    """Fuse; also return the groups of each computation that is a sequence of kernels.
-
-    They tell why each value that is in memory is there.
-    """
+    """Fuse; also return the fusion groups of each computation that is a sequence of kernels, each
+    with the reason why its result is stored in memory."""
     groups: dict[str, dict[str, Group]] = {}
     names = Names(computation.name for computation in module.computations)
     fused: list[Computation] = []
@@ -58,7 +56,7 @@ def fused_with_reasons(module: Module, *, has_epilogues: bool = False) -> tuple[
 
 
 def _fused(computation: Computation, decisions: Decisions, names: Names) -> list[Computation]:
-    """Fuse within one computation; the computations that it then calls stand before it."""
+    """Fuse within one computation; return the outlined ones, and it after them."""
     callees: list[Computation] = []
     kept: list[Instruction] = []
     for instruction in computation.instructions:

@@ -1,4 +1,4 @@
-"""Decide which instructions are computed together, and say why others are not.
+"""Decide which instructions are computed in one kernel, and give the reason where one starts.
 
 Instructions are visited from last to first. Each elemental one is either *absorbed* by the loops of
 all its users (recomputed there for each use) or *stored* (materialised in memory, as the root of a
@@ -51,7 +51,7 @@ _Uses = dict[str, dict[int, float]]  # root → path → how many elements it ne
 
 
 def _operations_of(instruction: Instruction) -> int:
-    """Return the operations that an instruction adds to a loop body; a free one is code, too."""
+    """Return the operations that an instruction adds to a loop body: at least 1, for its code."""
     return max(1, COST.get(instruction.opcode, 1))
 
 
@@ -108,11 +108,11 @@ class Decisions:
         return why_root(instruction, self.by_name, self._small_part)
 
     def is_updated(self, instruction: Instruction) -> bool:
-        """Return whether an instruction writes nothing but a part of an array in memory."""
+        """Return whether an instruction is an update in place."""
         return is_update_in_place(instruction, self.by_name, self._small_part)
 
     def _weights(self) -> dict[str, float]:
-        """Bound the operations that an element takes if all operands are absorbed, transitively."""
+        """Bound the operations per element of each instruction with all its operands recomputed."""
         weights: dict[str, float] = {}
         for instruction in self._instructions:
             if instruction.name in self._fusible and not self._is_root(instruction):
@@ -141,7 +141,7 @@ class Decisions:
                     self._store(instruction, {}, why)
 
     def _decide_epilogue(self, instruction: Instruction, end: str) -> None:
-        """Absorb a contraction and its epilogue in the loops of the last instruction of that."""
+        """Absorb a contraction and its epilogue in the loops of the epilogue's last instruction."""
         if instruction.name == end:
             self._store(instruction, {}, Reason(Why.EPILOGUE))
         else:
@@ -149,9 +149,8 @@ class Decisions:
             self._absorb(instruction, {end: {LOOP: float(array(instruction.shape).elements)}})
 
     def _joined_rows(self, instruction: Instruction) -> Reason | None:
-        """Absorb a reduction of rows into the one loop of rows that needs it; if there is none,
-        return why.
-        """
+        """Absorb a reduction of rows into the one row loop that needs it; return None, or the
+        reason why there is no such loop."""
         if not is_static_array(instruction.shape):
             return Reason(Why.SEVERAL_RESULTS)
         operand = array(self.by_name[instruction.operands[0]].shape)
@@ -175,9 +174,8 @@ class Decisions:
         return why
 
     def _roots_in_rows(self, reduction: Instruction, rows: Rows) -> set[str] | Reason:
-        """Return the root of the one loop that needs a reduction, and in its row alone; else why
-        there is none.
-        """
+        """Return a set of the one root whose loops need a reduction's result, each row only its own
+        element of it; else the reason why there is none."""
         roots: set[str] = set()
         waiting = [(reduction, Kind.SINGLE)]
         while waiting:
@@ -216,7 +214,7 @@ class Decisions:
             self._absorb(instruction, uses)
 
     def _why_stored(self, instruction: Instruction, uses: _Uses) -> Reason | None:
-        """Return why an instruction that only fusions need is better stored; None if it is not."""
+        """Return the reason to store an instruction that only fusions read; None to absorb it."""
         return (
             self._why_read_as_bytes(instruction)
             or self._why_read_by_a_kernel(instruction, uses)
@@ -227,11 +225,12 @@ class Decisions:
         )
 
     def is_needed(self, instruction: Instruction) -> bool:
-        """Return whether something other than a fusion needs the instruction's result in memory."""
+        """Return whether anything but a fusion reads the instruction's result in memory."""
         return self._why_needed(instruction) is not None
 
     def _why_needed(self, instruction: Instruction) -> Reason | None:
-        """Return what other than a fusion needs an instruction's result in memory, or None."""
+        """Return the reason why a result must be in memory, a user that cannot absorb it, or
+        None."""
         users = self._users[instruction.name]
         for user, _ in users:
             reads = user.opcode in READERS and instruction.opcode not in FREE
@@ -244,10 +243,10 @@ class Decisions:
         return None if users else Reason(Why.UNUSED)
 
     def _why_read_as_bytes(self, instruction: Instruction) -> Reason | None:
-        """Return the user that reads elements of another width, or None.
+        """Return the reason if a user reinterprets the elements at another width, else None.
 
-        Those of an array in memory are its bytes as they lie; each of a computed one would take a
-        division, a computation and a shift.
+        In memory that is a load of the bytes as they lie; of a computed element it would take a
+        division, a recomputation and a shift.
         """
         bits = array(instruction.shape).element_type.bits
         for user, _ in self._users[instruction.name]:
@@ -256,7 +255,7 @@ class Decisions:
         return None
 
     def _why_read_by_a_kernel(self, instruction: Instruction, uses: _Uses) -> Reason | None:
-        """Return the kernel of its own that reads an instruction which is not free, or None."""
+        """Return the reason if a kernel that reads arrays only would compute it, else None."""
         for root in uses:
             opcode = self.by_name[root].opcode
             if opcode in READERS and instruction.opcode not in FREE:
@@ -264,7 +263,7 @@ class Decisions:
         return None
 
     def _why_it_reads_what_is_updated(self, instruction: Instruction, uses: _Uses) -> Reason | None:
-        """Return the loop that updates in place an array that an instruction reads, or None."""
+        """Return the reason if a loop updates, in place, an array that it would read, else None."""
         for root in uses:
             updates = self.is_updated(self.by_name[root])
             if updates and self.by_name[root].operands[0] in instruction.operands:
@@ -272,9 +271,10 @@ class Decisions:
         return None
 
     def _why_read_across(self, instruction: Instruction, uses: _Uses) -> Reason | None:
-        """Return the loop along rows that would read a transposition's operand across memory.
+        """Return the reason if a row loop would read a transpose's operand across memory.
 
-        It reads a row several times, an element of a cache line each; tiles are transposed once.
+        Such a loop reads its row several times, one element per cache line; a transpose kernel does
+        it once, in tiles.
         """
         if instruction.opcode != "transpose":
             return None
@@ -291,7 +291,7 @@ class Decisions:
         return None
 
     def _uses_of(self, instruction: Instruction) -> _Uses:
-        """Collect, over all users, the loops and paths that need the instruction's elements."""
+        """Count the elements needed by each loop (root) on each path, summed over all users."""
         found: _Uses = {}
         shape = array(instruction.shape)
         for user, number in self._users[instruction.name]:
@@ -314,7 +314,7 @@ class Decisions:
         return self._why_too_large(instruction, uses) is None
 
     def _why_too_large(self, instruction: Instruction, uses: _Uses) -> Reason | None:
-        """Return the loop that would exceed MOST_OPERATIONS if it absorbed an instruction."""
+        """Return the reason if absorbing it made a loop exceed MOST_OPERATIONS, else None."""
         # Every path is a copy in the loop's body; even a free instruction takes part of its code.
         each = _operations_of(instruction)
         for root, paths in uses.items():
@@ -323,7 +323,7 @@ class Decisions:
         return None
 
     def _why_not_repeated(self, instruction: Instruction, uses: _Uses) -> Reason | None:
-        """Return a reason if recomputing elements at each use costs more than storing them once."""
+        """Return the reason if recomputation costs more than storing and loading, else None."""
         elements = array(instruction.shape).elements
         weight = self._weight[instruction.name]
         # One reader on one path, and cheap: the loop is bound by memory, so even a broadcast may
@@ -339,10 +339,9 @@ class Decisions:
         return Reason(Why.COSTS_MORE, (listed(sorted(uses)), int(computed), elements, int(weight)))
 
     def _is_far(self, instruction: Instruction, uses: _Uses) -> bool:
-        """Return whether loops had better repeat cheap operations, once per element each, than
-        share an array that leaves the caches: they load no more arrays than that would be, stored
-        and loaded.
-        """
+        """Return whether recomputing cheap operations in several loops beats sharing an array
+        larger than the caches: each element is used once per loop, and its cone loads at most two
+        arrays, as many accesses as storing and loading it."""
         shape, cone = array(instruction.shape), self._cones.get(instruction.name)
         size = shape.elements * shape.element_type.bits // 8
         if cone is None or size < _LARGE or len(cone.loads) > 2:
@@ -352,17 +351,15 @@ class Decisions:
         return is_once and (len(uses) - 1) * weight <= STORED_FAR
 
     def _absorb(self, instruction: Instruction, uses: _Uses) -> None:
-        """Compute the instruction in the loops of its users."""
+        """Compute the instruction in the loops of its users; count its operations there."""
         self.absorbed.add(instruction.name)
         self._uses[instruction.name] = uses
         for root, paths in uses.items():
             self._operations[root] += len(paths) * _operations_of(instruction)
 
     def _store(self, instruction: Instruction, uses: _Uses, why: Reason) -> None:
-        """Compute the instruction in a loop of its own, and note how many elements that has.
-
-        The loop of a reduction runs over its operand.
-        """
+        """Compute the instruction in loops of its own; those of a reduction run over its
+        operand."""
         shape = self.by_name[instruction.operands[0]] if instruction.opcode == "reduce" else None
         elements = array(shape.shape if shape else instruction.shape).elements
         self.stored.add(instruction.name)
@@ -371,7 +368,7 @@ class Decisions:
         self._operations[instruction.name] = _operations_of(instruction)
 
     def groups(self) -> dict[str, Group]:
-        """Return, by the name of each value that is in memory, what is computed together for it."""
+        """Return the fusion group of each value in memory, by its name."""
         found = {}
         for name, reason in self._reasons.items():
             instruction = self.by_name[name]
@@ -385,7 +382,7 @@ class Decisions:
         return found
 
     def members(self, root: Instruction) -> list[Instruction]:
-        """Return the instructions that compute a stored one, in order, itself last."""
+        """Return a stored instruction and all that its loops absorbed, in order, itself last."""
         found, todo = {root.name}, [root]
         while todo:
             for name in todo.pop().operands:

@@ -1,5 +1,5 @@
-"""Name the reasons for which fusion starts a kernel: why a value is stored in memory, and not
-computed by the loops that read it.
+"""Define the reasons for which fusion starts a kernel: why a value is stored in memory instead of
+being recomputed in the loops that read it.
 
 The pass gives each decision its reason (:func:`hlo.passes.fusion.fused_with_reasons`).
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Why(StrEnum):
-    """Name a reason."""
+    """Enumerate the reasons to store a value."""
 
     OWN_KERNEL = "own kernel"
     BOUNDED = "bounded size"
@@ -64,7 +64,7 @@ _MOST_NAMES = 4
 
 
 class Reason(NamedTuple):
-    """Say why a value is stored: a reason, and what its text names."""
+    """Hold a reason to store a value, and the details that its text is formatted with."""
 
     why: Why
     details: tuple[object, ...] = ()
@@ -77,11 +77,11 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Hold the instructions that are computed together for one that is stored, itself last, and why
-    it is stored.
+    """Hold a fusion group: the names of a stored instruction (the last member) and of those that
+    its kernel computes for it, and the reason why it is stored.
 
-    ``computed`` has how many elements of each member the loops compute, as fusion estimates it: of
-    a member that other groups compute, too, or that is read on several paths, more than it has.
+    ``computed`` estimates how many elements of each member the loops compute: more than the member
+    has where the loop reads it on several paths.
     """
 
     members: tuple[str, ...]
@@ -94,6 +94,6 @@ Groups = Mapping[str, Mapping[str, Group]]
 
 
 def listed(names: list[str]) -> str:
-    """Return names as a text, the first few of many."""
+    """Format instruction names as a comma-separated list, shortened after the first few."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(f"%{name}" for name in names[:_MOST_NAMES]) + more

@@ -37,7 +37,8 @@ class Paths:
         self._numbers: dict[Hashable, int] = {}
 
     def through(self, instruction: Instruction, number: int, operand: ArrayShape, path: int) -> int:
-        """Return the path of an operand's elements from that of the instruction that reads them."""
+        """Return the path of an operand's elements, given that of the instruction that uses
+        them."""
         if operand.elements == 1:
             return SCALAR
         if number not in _MOVED.get(instruction.opcode, ()):
@@ -72,9 +73,9 @@ def share(instruction: Instruction, number: int, operand: ArrayShape) -> float:
 
 
 def _repeated_in_lanes(broadcast: Instruction) -> int:
-    """Return how many neighbours in the innermost loop read one element of a broadcast's operand.
+    """Return how many neighbours in the innermost loop share one element of a broadcast's operand.
 
-    It is then computed outside that loop (loop-invariant code motion).
+    That element is then computed outside that loop (loop-invariant code motion).
     """
     dims = array(broadcast.shape).dims
     last = max((d for d, extent in enumerate(dims) if extent > 1), default=None)

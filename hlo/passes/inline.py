@@ -1,8 +1,8 @@
-"""Inline every ``call`` and ``fusion``: replace it by the instructions of the computation it calls.
+"""Inline every ``call``, ``fusion`` and asynchronous call.
 
-So are asynchronous operations: a single rank never waits, so what ``async-start`` starts is inlined
-where its last operand is given, and all of its result asked for. Those whose state is handed on, in
-a tuple or through a loop, are left. Where a computation is applied element by element, scalar
+A single rank never waits, so the computation of an ``async-start`` is inlined where its last
+operand is given and its whole result requested. Starts whose state leaves the computation, in a
+tuple or through a loop, are left. In computations that are applied element by element, scalar
 conditionals become selects between their branches (XLA: ``ConditionalToSelect``).
 """
 
@@ -34,8 +34,8 @@ MOST_INSTRUCTIONS = 1 << 22
 
 
 def inline(module: Module) -> Module:
-    """Inline all calls; no ``call`` or ``fusion`` is left, but those that an ``async-start`` wraps
-    whose state leaves its computation: that has one instruction. Other starts are inlined, too.
+    """Inline all calls. What is left are the ``async-start`` instructions whose state leaves their
+    computation: each wraps a computation of one instruction.
 
     Inlined instructions are named ``callee.name``. Annotations that order instructions by name
     (control-predecessors) are dropped, as names change. Raises Unsupported if a computation would
@@ -65,7 +65,7 @@ def inline(module: Module) -> Module:
 
 
 def _wrapped(module: Module, chains: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Name the computations of asynchronous calls that are left."""
+    """Return the names of the computations that asynchronous calls which are not inlined wrap."""
     return frozenset(
         name
         for computation in module.computations
@@ -76,7 +76,7 @@ def _wrapped(module: Module, chains: Mapping[str, frozenset[str]]) -> frozenset[
 
 
 def _check_size(module: Module) -> None:
-    """Count the instructions after inlining, before any is made; raise Unsupported if too many."""
+    """Count the instructions that inlining will make; raise Unsupported if they are too many."""
     sizes: dict[str, int] = {}
     for computation in module.computations:
         size = 0
@@ -95,7 +95,8 @@ _ASYNC = having(ASYNC)
 
 
 def _local_chains(computation: Computation) -> frozenset[str]:
-    """Names of the asynchronous instructions whose states no others take."""
+    """Return the names of async-start, -update and -done instructions of chains that do not escape:
+    no other instruction, nor the computation's root, takes their state."""
     starts: dict[str, str] = {}  # of each state
     members: dict[str, str] = {}
     escaping = set()
@@ -115,7 +116,7 @@ def _local_chains(computation: Computation) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """Hold an asynchronous call: callee, operands so far, and the result once all are given."""
+    """Hold an asynchronous call: callee, operands so far, and the result's name once inlined."""
 
     callee: Computation
     operands: tuple[str, ...]
@@ -123,7 +124,7 @@ class _Started:
 
 
 class _Body:
-    """Hold the instructions of one computation while the calls in it are inlined."""
+    """Rebuild one computation with the calls in it inlined."""
 
     def __init__(
         self,
@@ -142,7 +143,7 @@ class _Body:
         self._local_chains = local_chains
 
     def take(self, instruction: Instruction) -> None:
-        """Append an instruction, or what it calls."""
+        """Append an instruction, or in its place those of the computation that it calls."""
         operands = tuple(self._replaced.get(name, name) for name in instruction.operands)
         if instruction.opcode in _INLINED:
             (callee,) = called(instruction)
@@ -156,7 +157,7 @@ class _Body:
             self._add(instruction, instruction.name, operands)
 
     def _take_branches(self, instruction: Instruction, operands: tuple[str, ...]) -> None:
-        """Evaluate all branches, and select: an element has no control flow of its own."""
+        """If-convert a conditional: append all branches, and a chain of selects between them."""
         selector, *passed = operands
         results = [
             self._splice(self._done[name], (operand,))
@@ -173,7 +174,7 @@ class _Body:
         self._replaced[instruction.name] = chosen
 
     def _is_number(self, selector: str, number: int) -> str:
-        """Append a comparison of the selector with the number of a branch."""
+        """Append ``selector == number``; return its name."""
         shape = ArrayShape(S32)
         literal = Literal(shape, np.array(number, np.int32))
         constant, equal = self._names.fresh("branch"), self._names.fresh("is_branch")
@@ -194,6 +195,8 @@ class _Body:
             before = self._started[instruction.operands[0]]
             started = replace(before, operands=(*before.operands, *operands[1:]))
         is_done = bool(started.result) or instruction.opcode == "async-done"
+        # Operands and results may be split over the start and its updates: the first state that has
+        # all of both is where the callee can run.
         if not is_done and is_whole(instruction.shape, started.callee):
             started = replace(started, result=self._splice(started.callee, started.operands))
         self._started[instruction.name] = started
@@ -209,9 +212,11 @@ class _Body:
         self._instructions.append(instruction._replace(name=name, operands=operands))
 
     def _splice(self, callee: Computation, arguments: tuple[str, ...], source: str = "") -> str:
-        """Append the callee's instructions, renamed; return the name of its result. Those that know
-        no line of source get the metadata of the call, if it knows one (a function that JAX
-        compiles once for all its callers has none)."""
+        """Append the callee's instructions, renamed; return the name of its result.
+
+        Those without a source location in their metadata inherit that of the call, if it has one (a
+        function that JAX compiles once for all its callers has none).
+        """
         renamed: dict[str, str] = {}
         inherits = has_source(source)
         for instruction in callee.instructions:

@@ -1,9 +1,9 @@
-"""Remove layouts: from here on, an array is its elements in row-major order.
+"""Remove layouts: afterwards every array is stored in row-major order.
 
-Layouts have no influence on results but through ``bitcast``, which reinterprets memory: it reads
-the elements in the order in which the operand's layout stores them and writes them in that of the
-result's. It becomes a transpose to the order in memory, a reshape, and a transpose back. A ``copy``
-only changes the layout, so it goes.
+Layouts influence results only through ``bitcast``, which reinterprets memory: it reads the elements
+in the order of the operand's layout and writes them in that of the result's. It becomes a transpose
+to the order in memory, a reshape, and a transpose back. A ``copy`` only changes the layout, so it
+is removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def layouts(module: Module) -> Module:
 
 
 def _without_layouts(computation: Computation) -> Computation:
-    """Rewrite one computation."""
+    """Remove the layouts of one computation; expand its bitcasts."""
     rebuilt = Rebuilt(computation)
     shapes = {i.name: i.shape for i in computation.instructions}
     for instruction in computation.instructions:
@@ -64,7 +64,7 @@ def _stripped_literal(literal: Literal) -> Literal:
 
 
 def _major_to_minor(shape: ArrayShape) -> tuple[int, ...]:
-    """Return the dimensions from major to minor, as memory is laid out."""
+    """Return the dimensions from major to minor in memory; row-major without a layout."""
     if shape.layout is None:
         return tuple(range(shape.rank))
     return tuple(reversed(shape.layout.minor_to_major))

@@ -1,7 +1,8 @@
-"""Move what is the same in every trip out of loops: loop-invariant code motion.
+"""Hoist loop-invariant instructions out of ``while`` loops (loop-invariant code motion).
 
-An element of a loop's state is invariant if the body hands it on as it is. What is computed of such
-elements and constants alone is computed once, before the loop, and handed on as one more element:
+An element of a loop's state is invariant if the body hands it on unchanged. What is computed from
+invariant elements and constants alone is computed once, before the loop, and carried as one more
+element of the state:
 
     body: (k, z, x) -> (k + 1, z * z + f(x), x)
 
@@ -9,7 +10,7 @@ becomes y = f(x) before the loop, and
 
     body: (k, z, x, y) -> (k + 1, z * z + y, x, y)
 
-where that is less work: an array costs time to read as well.
+where that is less work: loading the array in each trip costs time as well.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ _SMALL = 1 << 20  # bytes that stay in a cache
 
 
 def loop_invariants(module: Module) -> Module:
-    """Compute invariants of loops once, before them; of nested loops before the outermost."""
+    """Hoist the invariants of each loop before it, those of nested loops before the outermost."""
     return _Motion(module).done()
 
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A ``while`` whose state is a tuple that body and condition read by element."""
+    """Hold a ``while`` whose body and condition read its tuple state by get-tuple-element only."""
 
     instruction: Instruction
     body: Computation
@@ -62,11 +63,11 @@ class _Loop:
 
     @property
     def root(self) -> Instruction:
-        """Return the tuple of the next trip's state."""
+        """Return the body's root: the tuple of the next trip's state."""
         return self.body.root_instruction
 
     def handed_on(self) -> frozenset[int]:
-        """Find the elements that the body gives as it takes them."""
+        """Return the indices of the state's elements that the body returns unchanged."""
         (parameter,) = self.body.parameters
         reads = (i for i in self.body.instructions if _is_read(i))
         read = {i.name: integer(i, "index") for i in reads if i.operands == (parameter.name,)}
@@ -79,7 +80,7 @@ def _is_read(instruction: Instruction) -> bool:
 
 
 class _Motion:
-    """Rebuild a module computation by computation, callees first."""
+    """Rebuild a module computation by computation, callees first: inner loops before outer ones."""
 
     def __init__(self, module: Module) -> None:
         self._module, self._has_effect = module, effects(module)
@@ -94,7 +95,7 @@ class _Motion:
         return replace(self._module, computations=tuple(self._done.values()))
 
     def _rebuilt(self, computation: Computation) -> Computation:
-        """Return a computation with the invariants of its loops before them."""
+        """Return a computation with the invariants of its loops hoisted."""
         if all(i.opcode != "while" for i in computation.instructions):
             return computation
         names = Names(i.name for i in computation.instructions)
@@ -116,7 +117,7 @@ class _Motion:
         return replace(computation, instructions=tuple(instructions.values()), root=root)
 
     def _loop(self, instruction: Instruction) -> _Loop | None:
-        """Return a loop that can be rebuilt, or None."""
+        """Return an instruction as a loop; None if it is none, or one that cannot be rebuilt."""
         if instruction.opcode != "while" or not isinstance(instruction.shape, TupleShape):
             return None
         body, condition = (
@@ -135,8 +136,9 @@ class _Motion:
         names: Names,
         definitions: Mapping[str, Instruction],
     ) -> tuple[list[Instruction], str]:
-        """Return what was moved, the new loop, and its old state behind it, with that one's name.
-        ``definitions`` are the instructions above."""
+        """Return the instructions that replace a loop, and the last one's name: the hoisted ones,
+        the loop with a wider state, and a tuple of its old state. ``definitions`` are the
+        instructions above the loop, by name."""
         (start,) = loop.instruction.operands
         made: list[Instruction] = []
 
@@ -194,7 +196,8 @@ def _read(name: str, of: str, shape: Shape, number: int) -> Instruction:
 
 
 def _worth_moving(loop: _Loop, has_effect: Callable[[Instruction], bool]) -> list[Instruction]:
-    """List the invariants that others read and that are less work to read than to compute."""
+    """Return the invariants to hoist: those that other instructions of the body read, and that are
+    cheaper to load in each trip than to compute."""
     handed_on = loop.handed_on()
     invariant: dict[str, Instruction] = {}
     read: dict[str, None] = {}  # by what is not invariant, in order
@@ -226,7 +229,7 @@ def _is_invariant(
 
 
 def _cone(loop: _Loop, wanted: list[Instruction]) -> Iterator[Instruction]:
-    """Yield what invariants are computed of, themselves included, operands first."""
+    """Yield the backward slice of invariants in the body: all producers and themselves."""
     needed = {instruction.name for instruction in wanted}
     for instruction in reversed(loop.body.instructions):
         if instruction.name in needed and not _is_read(instruction):
@@ -235,9 +238,13 @@ def _cone(loop: _Loop, wanted: list[Instruction]) -> Iterator[Instruction]:
 
 
 def _is_less_work(result: Instruction, cone: list[Instruction]) -> bool:
-    """Compare reading an invariant in each trip with computing it: what is no map of elements, or
-    takes an elementary function, is worth memory; a cheap operation on an element is worth a byte
-    more."""
+    """Return whether loading an invariant in each trip costs less than computing it from its
+    backward slice (``cone``).
+
+    Instructions that are no elementwise maps always cost more. With elementary functions the result
+    may be as large as a cache or twice the operands; with cheap operations, one byte larger than
+    the operands for each operation.
+    """
     assert isinstance(result.shape, ArrayShape)
     work = [i for i in cone if not _is_read(i) and i.opcode not in _FREE]
     if any(i.opcode not in COST for i in work):
@@ -262,7 +269,7 @@ def _bytes(instruction: Instruction) -> int:
 
 
 def _wider(computation: Computation, state: TupleShape) -> Computation:
-    """Return a computation that takes a wider state."""
+    """Return a computation whose parameter is a wider state."""
     (parameter,) = computation.parameters
     instructions = (
         i._replace(shape=state) if i.name == parameter.name else i for i in computation.instructions
@@ -271,7 +278,7 @@ def _wider(computation: Computation, state: TupleShape) -> Computation:
 
 
 def _wider_body(loop: _Loop, chosen: list[Instruction], state: TupleShape) -> Computation:
-    """Return the body that reads what was moved from its state, and hands it on."""
+    """Return the body with hoisted instructions read from the state and carried on in it."""
     names = Names(i.name for i in loop.body.instructions)
     (parameter,) = loop.body.parameters
     count = len(loop.state.elements)

@@ -1,4 +1,4 @@
-"""Name the passes and the pipelines, which are sequences of passes."""
+"""List the passes, and the pipelines: sequences of passes for each backend and mode."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ PIPELINES: dict[str, tuple[str, ...]] = {
     "backend_c": (*_BEFORE_FUSION, *_FUSION),
     "backend_c_fast": (*_BEFORE_FUSION, *_FUSION),
     "backend_c_scalar": (*_BEFORE_FUSION, *_SCALAR_FUSION),
-    # The same around a division into bands: what each needs is not computed for all at once.
+    # backend_c_scalar, divided where hlo/passes/bands.py makes loops. Behind it loop_invariants is
+    # left out: it would hoist, as a whole, what each band computes a part of.
     "before_bands": _BEFORE_FUSION,
     "after_bands": ("simplify", "common_subexpressions", "dead_code", *_SCALAR_FUSION),
     "lowerable": ("inline", "layouts"),  # the least that the C backend requires

@@ -1,4 +1,5 @@
-"""Find what an element takes if all its operands are computed with it: its cone of instructions."""
+"""Compute the cone of an instruction: the instructions to evaluate for one element if no operand is
+materialised (recomputation)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _MOST = 64
 
 
 class Cone(NamedTuple):
-    """Hold the instructions of a cone, each once, and the arrays that they load."""
+    """Hold the names of a cone's instructions, each once, and of the arrays that they load."""
 
     members: frozenset[str]
     loads: frozenset[str]
@@ -25,10 +26,11 @@ def cones(
     by_name: Mapping[str, Instruction],
     inside: Collection[str],
 ) -> dict[str, Cone]:
-    """Return the cones that consist of instructions ``inside`` of one operation an element at most.
+    """Return the cones of those instructions ``inside`` that cost at most one operation per
+    element, as do all their members.
 
-    Those of other instructions, and large ones, are missing. Scalars are neither computed for each
-    element nor loaded.
+    Other instructions and those with more than ``_MOST`` members are missing. Scalars count neither
+    as members nor as loads.
     """
     found: dict[str, Cone] = {}
     for instruction in instructions:

@@ -1,4 +1,4 @@
-"""Provide what passes rewrite computations with: names, bodies under construction, attributes."""
+"""Provide rewriting passes with fresh names, computations under construction, typed attributes."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Rebuilt:
         self._replaced: dict[str, str] = {}
 
     def resolved(self, instruction: Instruction) -> Instruction:
-        """Return the instruction with each operand replaced by what it was forwarded to."""
+        """Return the instruction with forwarded operands replaced by their targets."""
         operands = tuple(map(self.now, instruction.operands))
         if operands == instruction.operands:
             return instruction
         return instruction._replace(operands=operands)
 
     def now(self, name: str) -> str:
-        """Return the name of the value that now stands for ``name``."""
+        """Return the value that uses of ``name`` were forwarded to, or ``name`` itself."""
         return self._replaced.get(name, name)
 
     def add(self, instruction: Instruction) -> str:
@@ -73,7 +73,7 @@ class Rebuilt:
         self._replaced[name] = self.now(target)
 
     def done(self) -> Computation:
-        """Return the rebuilt computation, with the root that stands for the old one."""
+        """Return the rebuilt computation; its root is what the old root was forwarded to."""
         instructions, root = tuple(self.definitions.values()), self.now(self.computation.root)
         return replace(self.computation, instructions=instructions, root=root)
 
@@ -84,15 +84,15 @@ def each(module: Module, change: Callable[[Computation], Computation]) -> Module
 
 
 def with_computation(module: Module, changed: Computation) -> Module:
-    """Replace the computation of that name in a module."""
+    """Replace the computation of the same name in a module."""
     computations = (changed if c.name == changed.name else c for c in module.computations)
     return replace(module, computations=tuple(computations))
 
 
 def with_entry(module: Module, entry: Computation) -> Module:
-    """Replace a module's entry computation by one of other parameters or results.
+    """Replace a module's entry computation by one with another signature.
 
-    What the header says about those is dropped.
+    Attributes of the header that describe the old signature are dropped.
     """
     whole = with_computation(module, entry)
     attributes = {k: v for k, v in module.attributes.items() if k not in _SIGNATURE}
@@ -100,7 +100,7 @@ def with_entry(module: Module, entry: Computation) -> Module:
 
 
 def array(shape: object) -> ArrayShape:
-    """Narrow a shape to an array's, where the language allows no other."""
+    """Narrow a shape to an array's, where HLO allows no other."""
     assert isinstance(shape, ArrayShape), shape
     return shape
 
@@ -121,10 +121,8 @@ def slices(instruction: Instruction, attribute: str) -> Slices:
 
 
 def reachable(module: Module, follow: Callable[[Instruction], bool]) -> Iterator[Computation]:
-    """Yield the computations that the entry reaches, in module order.
-
-    Follows the calls of those instructions for which ``follow`` is true.
-    """
+    """Yield the computations that the entry reaches, in module order, through the calls of
+    instructions for which ``follow`` is true."""
     by_name = {computation.name: computation for computation in module.computations}
     found, todo = {module.entry_name}, [module.entry_name]
     while todo:

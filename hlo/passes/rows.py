@@ -1,9 +1,10 @@
-"""Find rows: chains of instructions around reductions over the last dimensions of an array.
+"""Find reductions over rows (the last dimensions), and what can be computed row by row with them.
 
-An array of ``number`` rows of ``length`` elements has *whole* rows if the element at offset
-i * length + j belongs to row i, and a *single* element for each row if the one at offset i does.
-Elementwise instructions and reshapes keep offsets; a broadcast goes from single elements to whole
-rows, a reduction back. A kernel can then compute a row at a time: softmax, layer norm, loss.
+An array has *whole* rows if it has ``number`` rows of ``length`` elements, the element at offset i
+* length + j belonging to row i; it has a *single* element per row if the element at offset i does.
+Elementwise instructions and reshapes keep offsets; a broadcast maps single elements to whole rows,
+a reduction the other way round. A kernel can then compute one row at a time: softmax, layer norm,
+loss functions.
 """
 
 from __future__ import annotations
@@ -25,27 +26,28 @@ LONGEST = 1 << 14
 
 
 class Kind(Enum):
-    """Say what an array has for each row."""
+    """Classify an array by what it has of each row."""
 
     WHOLE = "all elements of the row"
     SINGLE = "one element"
 
 
 class Rows(NamedTuple):
-    """Describe how an array is divided."""
+    """Hold how an array is divided into rows: their number, and their length in elements."""
 
     number: int
     length: int
 
     def kind(self, shape: ArrayShape) -> Kind | None:
-        """Return the kind that an array can have by its size."""
+        """Return the kind that an array of this size can have; None if neither size fits."""
         if shape.elements == self.number * self.length:
             return Kind.WHOLE
         return Kind.SINGLE if shape.elements == self.number else None
 
 
 def rows_of(reduction: Instruction, operand: ArrayShape) -> Rows | None:
-    """Return the rows that a reduction reduces, if these are rows of its operand."""
+    """Return the rows that a reduction reduces; None if its dimensions are not the operand's last
+    ones (of extent > 1), or a row is longer than LONGEST."""
     reduced = reduction.attributes["dimensions"]
     assert isinstance(reduced, tuple)
     long = [d for d, extent in enumerate(operand.dims) if extent > 1]
@@ -59,10 +61,8 @@ def rows_of(reduction: Instruction, operand: ArrayShape) -> Rows | None:
 def operand_kind(
     user: Instruction, number: int, kind: Kind, rows: Rows, shapes: Mapping[str, ArrayShape]
 ) -> Kind | None:
-    """Return the kind of an operand of an instruction of a kind.
-
-    None if its elements are read elsewhere than in their row.
-    """
+    """Return the kind of operand ``number`` of an instruction of a kind; None if a row of the
+    result reads operand elements of other rows."""
     shape = shapes[user.operands[number]]
     if user.opcode == "reduce":
         whole = kind is Kind.SINGLE and not number and rows_of(user, shape) == rows
@@ -75,7 +75,7 @@ def operand_kind(
 
 
 def _repeats_rows(broadcast: Instruction, operand: ArrayShape, rows: Rows) -> bool:
-    """Return whether a broadcast gives each row copies of its one element."""
+    """Return whether a broadcast maps the single element of each row to the whole row."""
     dimensions = broadcast.attributes["dimensions"]
     assert isinstance(dimensions, tuple)
     long = [d for d, extent in enumerate(array(broadcast.shape).dims) if extent > 1]
@@ -84,7 +84,7 @@ def _repeats_rows(broadcast: Instruction, operand: ArrayShape, rows: Rows) -> bo
 
 
 def kinds(computation: Computation, rows: Rows) -> dict[str, Kind]:
-    """Return the kind of each instruction that is read in its row only, from the root on."""
+    """Return the kind of each instruction that is read in its own row only, from the root on."""
     shapes = {i.name: i.shape for i in computation.instructions if isinstance(i.shape, ArrayShape)}
     found: dict[str, Kind | None] = {}
     root = computation.root_instruction
@@ -109,7 +109,7 @@ def kinds(computation: Computation, rows: Rows) -> dict[str, Kind]:
 
 
 def reductions(computation: Computation) -> list[tuple[Instruction, Rows]]:
-    """Return the reductions over rows in a computation, with the rows of each."""
+    """Return the reductions of rows in a computation, each with its rows."""
     by_name = {i.name: i for i in computation.instructions}
     found = []
     for instruction in computation.instructions:

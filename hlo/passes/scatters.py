@@ -1,12 +1,12 @@
-"""Rewrite scatters of one window: ``x.at[i].set(y)`` is a slice, combined and put back.
+"""Rewrite scatters of a single window, ``x.at[i].set(y)``, into a dynamic-update-slice.
 
     old = dynamic-slice(operand, start)         the window, its size that of the update
     new = computation(old, update)              only the update, if the computation says so
     dynamic-update-slice(operand, select(start is in bounds, new, old), start)
 
 A window that is out of bounds changes nothing: dynamic-slice and dynamic-update-slice then clamp
-alike, and put back what was there. There is no second window that could meet the first, so order
-does not count.
+alike, and put back what was there. No second window can overlap the first, so the order of updates
+does not matter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hlo.walk import monoid
 
 
 def scatters(module: Module) -> Module:
-    """Replace each scatter of one window by an update of a slice."""
+    """Replace each scatter of a single window by a dynamic-update-slice."""
     return each(module, functools.partial(_rewritten, module))
 
 
@@ -43,9 +43,7 @@ def _rewritten(module: Module, computation: Computation) -> Computation:
 
 
 def _has_one_window(module: Module, rebuilt: Rebuilt, scatter: Instruction) -> bool:
-    """Return whether a scatter has one operand, one result that is no tuple of one, and one window
-    of fixed size.
-    """
+    """Return whether a scatter has one static operand, one window, and no tuple as result."""
     if len(scatter.operands) != 3 or integers(scatter, "input_batching_dims"):
         return False
     combined = module.computation(str(scatter.attributes["to_apply"])).root_instruction.shape
@@ -61,7 +59,7 @@ def _has_one_window(module: Module, rebuilt: Rebuilt, scatter: Instruction) -> b
 
 
 class _Window:
-    """Write the update of one window."""
+    """Append the instructions that replace a scatter of one window."""
 
     def __init__(self, module: Module, rebuilt: Rebuilt, scatter: Instruction) -> None:
         self._module, self._rebuilt, self._scatter = module, rebuilt, scatter
@@ -75,7 +73,7 @@ class _Window:
         self._sizes = tuple(1 if d in inserted else next(sizes) for d in range(rank))
 
     def updated(self) -> str:
-        """Return the name of the operand with its window updated."""
+        """Append them all; return the name of the updated operand."""
         window = ArrayShape(self._shape.element_type, self._sizes)
         starts = self._starts()
         sizes = {"dynamic_slice_sizes": self._sizes}
@@ -90,7 +88,7 @@ class _Window:
         return self._add("dynamic-update-slice", self._shape, (self._operand, new, *starts))
 
     def _combined(self, window: ArrayShape, old: str, update: str) -> str:
-        """Return the computation's result for each element of the window."""
+        """Append the scatter's computation of old and update, elementwise; return its name."""
         name = str(self._scatter.attributes["to_apply"])
         computation = self._module.computation(name)
         root = computation.root_instruction
@@ -103,7 +101,7 @@ class _Window:
         return self._add("map", window, (old, update), attributes)
 
     def _starts(self) -> tuple[str, ...]:
-        """Return the window's start in each dimension: of the operand's type of indices, or 0."""
+        """Append the window's start index in each operand dimension; those not mapped are 0."""
         mapped = integers(self._scatter, "scatter_dims_to_operand_dims")
         indices = array(self._rebuilt.definitions[self._indices].shape)
         element_type = indices.element_type
@@ -122,10 +120,11 @@ class _Window:
         return tuple(starts)
 
     def _in_bounds(self, starts: tuple[str, ...]) -> str:
-        """Return the scalar that says whether the window is in bounds; "" if it always is."""
+        """Append the scalar condition that the window is in bounds; return "" if it always is."""
         conditions = []
         for d in integers(self._scatter, "scatter_dims_to_operand_dims"):
             last = self._shape.dims[d] - self._sizes[d]
+            # Compared in s64: a bound need not fit the type of the indices (s8, u8).
             start = self._add("convert", ArrayShape(S64), (starts[d],))
             for number, direction in ((0, "GE"), (last, "LE")):
                 bound = self._number(number, S64)

@@ -1,9 +1,9 @@
 """Simplify instructions algebraically (peephole rewriting): only where every bit stays the same.
 
-One pass from first instruction to last. A rule sees its operands simplified already, and answers
-with the name of an earlier value, with a simpler instruction (to which the rules apply again), or
-None. Rules are written for static shapes: where a dimension is bounded, only instructions that hand
-a value on unchanged are rewritten.
+One pass from first instruction to last. A rule sees its operands simplified already, and returns
+the name of an earlier value, a simpler instruction (to which the rules apply again), or None if it
+does not match. Rules are written for static shapes: where a dimension is bounded, only instructions
+that forward a value unchanged are rewritten.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _simplified(computation: Computation) -> Computation:
 
 
 def _applied(facts: ValueFacts, instruction: Instruction) -> Instruction | str:
-    """Apply rules until none answers: the simplified instruction, or the name of an equal value.
+    """Apply rules until none matches; return the simplified instruction or an equal value's name.
 
     Terminates, as each rule shortens the chain of instructions behind its result.
     """

@@ -1,7 +1,5 @@
-"""Define simplification rules for arithmetic, each exact for every operand.
-
-Signed zeros, infinities and NaN included: only any NaN may stand for any other.
-"""
+"""Define simplification rules for arithmetic, each exact for every operand: signed zeros,
+infinities and NaN included (any NaN may stand for any other)."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def _embeds(source: ElementType, target: ElementType) -> bool:
 def _convert_of_convert(facts: ValueFacts, instruction: Instruction) -> Answer:
     """convert(convert(x)) is convert(x) if the first conversion is exact.
 
-    Not from an integer over a float to an integer: converting a float saturates, an integer wraps.
+    Except integer → float → integer: a float saturates when converted, an integer wraps.
     """
     inner = facts.operand(instruction)
     if inner.opcode != "convert":
@@ -55,8 +53,8 @@ def _convert_of_convert(facts: ValueFacts, instruction: Instruction) -> Answer:
 def _dot_of_converts(facts: ValueFacts, instruction: Instruction) -> Answer:
     """dot(convert(x), y) is dot(x, y) if the conversion is exact: products and sums stay the same.
 
-    Not where the sum is converted to a result of another kind, which goes by the operands' types,
-    nor where an algorithm says what they are.
+    Except where the operand's type decides more than its values: how the sum is converted to a
+    result of another kind, or an ``algorithm`` that prescribes operand types.
     """
     result = getattr(instruction.shape, "element_type", None)
     assert isinstance(result, ElementType)
@@ -113,7 +111,7 @@ def _negated_twice(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 
 def _part(number: int, facts: ValueFacts, instruction: Instruction) -> Answer:
-    """Replace the real or imaginary part of complex(re, im) by the operand ``number``."""
+    """real(complex(a, b)) is a, imag(complex(a, b)) is b: operand ``number``."""
     inner = facts.operand(instruction)
     return inner.operands[number] if inner.opcode == "complex" else None
 

@@ -1,4 +1,4 @@
-"""Define simplification rules for data movement: drop what moves nothing, compose chains."""
+"""Define simplification rules for data movement: remove identities, compose chains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PENDING = having(PENDING)
 
 
 def _first_operand(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """Replace the result by the first operand."""
+    """Replace an identity (opt-barrier, domain, add-dependency) by its first operand."""
     return instruction.operands[0]
 
 
@@ -46,7 +46,7 @@ def _identity_broadcast(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 
 def _no_padding(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """Replace a pad of nothing by its operand."""
+    """Replace a pad by zero elements by its operand."""
     nothing = all(triple == (0, 0, 0) for triple in slices(instruction, "padding"))
     return instruction.operands[0] if nothing else None
 
@@ -141,7 +141,7 @@ def _slice_of_concatenate(facts: ValueFacts, instruction: Instruction) -> Answer
 
 
 def _element_of_tuple(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """get-tuple-element(tuple(…, x, …)) is x, unless that is under way: then one may take it."""
+    """get-tuple-element(tuple(…, x, …)) is x, unless x is an async state (it has one user)."""
     inner = facts.operand(instruction)
     if inner.opcode != "tuple":
         return None
@@ -150,7 +150,7 @@ def _element_of_tuple(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 
 def _tuple_of_elements(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """tuple(get-tuple-element(x, 0), …, get-tuple-element(x, n)) is x, if that is all of x."""
+    """tuple(get-tuple-element(x, 0), …, get-tuple-element(x, n)) is x, if x has no other ones."""
     whole: set[str] = set()
     for number, name in enumerate(instruction.operands):
         element = facts.operand(instruction, number)
@@ -165,14 +165,14 @@ def _tuple_of_elements(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 
 def _has_shape(facts: ValueFacts, instruction: Instruction) -> bool:
-    """Return whether the tuple that the elements come from has the instruction's shape."""
+    """Return whether the tuple that the elements are read from has the instruction's shape."""
     element = facts.operand(instruction)
     shape = facts.shape(element)
     return isinstance(shape, TupleShape) and shape == instruction.shape
 
 
 def _copy_done(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """copy-done(copy-start(x)) is x: nothing is asynchronous here."""
+    """copy-done(copy-start(x)) is x: a single rank runs nothing asynchronously."""
     start = facts.operand(instruction)
     return start.operands[0] if start.opcode == "copy-start" else None
 

@@ -1,4 +1,4 @@
-"""Fold transposes into the dots around them: a dot reads and writes matrices in any order.
+"""Fold transposes into dots, which can read and write matrices in any order.
 
     dot(transpose(x), y)    contracts other dimensions of x
     transpose(dot(x, y))    is dot(y, x), where it exchanges rows and columns
@@ -21,7 +21,7 @@ _EXCHANGED = frozenset((*_KNOWN, "operand_precision"))
 
 
 def transposes(module: Module) -> Module:
-    """Fold transposes into the dots that read them, and into those that they read."""
+    """Fold transposes into their users that are dots, and into their operands that are dots."""
     return each(module, _folded)
 
 
@@ -40,7 +40,7 @@ def _folded(computation: Computation) -> Computation:
 
 
 def _of_transposes(dot: Instruction, rebuilt: Rebuilt) -> Instruction:
-    """Return a dot of what its operands transpose."""
+    """Return a dot with the transposes of its operands folded into its dimension numbers."""
     for number, side in enumerate(_SIDES):
         inner = rebuilt.definitions[dot.operands[number]]
         if inner.opcode != "transpose" or _is_bounded(dot, rebuilt):
@@ -48,6 +48,8 @@ def _of_transposes(dot: Instruction, rebuilt: Rebuilt) -> Instruction:
         order = integers(inner, "dimensions")
         names = [f"{side}_{kind}_dims" for kind in ("contracting", "batch")]
         dims = {name: tuple(order[d] for d in integers(dot, name)) for name in names}
+        # The result has the free dimensions in the operand's order, so the transpose must keep
+        # theirs.
         if [order[d] for d in _free(dot, number, len(order))] == sorted(
             set(range(len(order))) - {d for of in dims.values() for d in of}
         ):
@@ -59,7 +61,7 @@ def _of_transposes(dot: Instruction, rebuilt: Rebuilt) -> Instruction:
 
 
 def _exchanged(transpose: Instruction, rebuilt: Rebuilt) -> Instruction | None:
-    """Return the dot whose rows are the columns of the one that an instruction transposes."""
+    """Return dot(y, x) for transpose(dot(x, y)) that exchanges rows and columns, else None."""
     dot = rebuilt.definitions[transpose.operands[0]]
     if dot.opcode != "dot" or not set(dot.attributes) <= _EXCHANGED or _is_bounded(dot, rebuilt):
         return None
@@ -86,13 +88,13 @@ def _exchanged(transpose: Instruction, rebuilt: Rebuilt) -> Instruction | None:
 
 
 def _free(dot: Instruction, number: int, rank: int) -> list[int]:
-    """Return the dimensions of an operand that are the result's rows or columns."""
+    """Return an operand's free dimensions: neither contracting nor batch."""
     side = _SIDES[number]
     taken = {d for kind in ("contracting", "batch") for d in integers(dot, f"{side}_{kind}_dims")}
     return [d for d in range(rank) if d not in taken]
 
 
 def _is_bounded(dot: Instruction, rebuilt: Rebuilt) -> bool:
-    """Return whether a dimension around a dot is bounded."""
+    """Return whether the dot or an operand has a bounded dimension."""
     operands = [rebuilt.definitions[name] for name in dot.operands]
     return any(has_bounds(i.shape) for i in (dot, *operands))

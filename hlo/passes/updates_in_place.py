@@ -1,4 +1,4 @@
-"""Recognise updates of a small part of an array, which write that part only."""
+"""Recognise updates in place: dynamic-update-slices that only write a small part of an array."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hlo.passes.cost import COST
 from hlo.passes.rewriting import array
 from hlo.types import ArrayShape
 
-# An update of so small a part of an array writes that part only,
+# An update is done in place if the array has SMALL_PART times its elements, and _FEW more:
 SMALL_PART = 4
-# if the array has so many more elements.
+# otherwise a loop that writes the whole result fuses with its producers.
 _FEW = 64
-# The same of any part: where memory is scarce, an array of its own for the result counts more.
+# Instead of SMALL_PART where memory is scarce: there a second array costs more than a lost fusion.
 ANY_PART = 0
 
 
 def updated_operand(fusion: Instruction, callee: Computation) -> int | None:
-    """Return the operand whose memory a fusion only updates; None if it is no such fusion."""
+    """Return the number of the operand that a fusion updates in place; None if there is none."""
     root = callee.root_instruction
     if "output_to_operand_aliasing" not in fusion.attributes:
         return None
@@ -34,10 +34,10 @@ def updated_operand(fusion: Instruction, callee: Computation) -> int | None:
 def aliasing(
     callee: Computation, update: Instruction, operands: Sequence[str]
 ) -> dict[str, Attribute]:
-    """Return the attribute that the result lies where the operand of an update was.
+    """Return ``output_to_operand_aliasing`` of a fusion whose root is an update in place.
 
-    There is none if the fusion reads the operand elsewhere, too: an element may be overwritten
-    before it is read.
+    It is empty if the fusion reads the array elsewhere, too: an element may be overwritten before
+    it is read.
     """
     number = operands.index(update.operands[0])
     parameter = callee.root_instruction.operands[0]
@@ -48,8 +48,8 @@ def aliasing(
 def is_update_in_place(
     instruction: Instruction, by_name: Mapping[str, Instruction], small_part: int = SMALL_PART
 ) -> bool:
-    """Return whether an instruction updates a small part of an array that is in memory: less than
-    one of so many parts, or ``ANY_PART``."""
+    """Return whether an instruction is an update in place: of an array in memory that has more than
+    ``small_part`` times the elements of the update (any part with ``ANY_PART``)."""
     if instruction.opcode != "dynamic-update-slice" or not is_static_array(instruction.shape):
         return False
     operand, update = (by_name[name] for name in instruction.operands[:2])
@@ -59,5 +59,5 @@ def is_update_in_place(
 
 
 def is_static_array(shape: object) -> bool:
-    """Return whether a shape is an array of fixed size."""
+    """Return whether a shape is an array without bounded dimensions."""
     return isinstance(shape, ArrayShape) and shape.element_type.is_array and not shape.dynamic

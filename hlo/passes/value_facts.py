@@ -1,4 +1,4 @@
-"""Answer what a simplification rule may ask about its operands' definitions."""
+"""Look up facts about operands for simplification rules: definitions, shapes, splat constants."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ValueFacts:
         return self._definitions[instruction.operands[number]].shape
 
     def array(self, instruction: Instruction, number: int = 0) -> ArrayShape:
-        """Return an operand's shape where it must be an array's."""
+        """Return the shape of an operand that must be an array."""
         return array(self.shape(instruction, number))
 
     def is_static(self, instruction: Instruction) -> bool:
@@ -40,7 +40,7 @@ class ValueFacts:
         return not any(has_bounds(i.shape) for i in (instruction, *operands, *before))
 
     def splat(self, name: str) -> np.generic | None:
-        """Return the value of all elements where a constant shows it (a splat), else None."""
+        """Return the value of all elements of a splat constant; None if it is none."""
         definition = self._definitions[name]
         if definition.opcode == "broadcast":
             definition = self._definitions[definition.operands[0]]
