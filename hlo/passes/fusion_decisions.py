@@ -229,8 +229,7 @@ class Decisions:
         return self._why_needed(instruction) is not None
 
     def _why_needed(self, instruction: Instruction) -> Reason | None:
-        """Return the reason why a result must be in memory, a user that cannot absorb it, or
-        None."""
+        """Return the reason why a result must be in memory (a user cannot absorb it), or None."""
         users = self._users[instruction.name]
         for user, _ in users:
             reads = user.opcode in READERS and instruction.opcode not in FREE
@@ -358,8 +357,7 @@ class Decisions:
             self._operations[root] += len(paths) * _operations_of(instruction)
 
     def _store(self, instruction: Instruction, uses: _Uses, why: Reason) -> None:
-        """Compute the instruction in loops of its own; those of a reduction run over its
-        operand."""
+        """Compute the instruction in loops of its own; a reduction's run over its operand."""
         shape = self.by_name[instruction.operands[0]] if instruction.opcode == "reduce" else None
         elements = array(shape.shape if shape else instruction.shape).elements
         self.stored.add(instruction.name)

@@ -37,8 +37,7 @@ class Paths:
         self._numbers: dict[Hashable, int] = {}
 
     def through(self, instruction: Instruction, number: int, operand: ArrayShape, path: int) -> int:
-        """Return the path of an operand's elements, given that of the instruction that uses
-        them."""
+        """Return the path of an operand's elements, given the path of the user's elements."""
         if operand.elements == 1:
             return SCALAR
         if number not in _MOVED.get(instruction.opcode, ()):

@@ -1,1 +1,2 @@
-"""Verify what holds between instructions: callees, async chains, replica groups, entry layout."""
+"""Verify modules: constraints on single ops, and on what spans instructions (callees, async chains,
+replica groups, the entry layout)."""

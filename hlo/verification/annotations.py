@@ -1,4 +1,4 @@
-"""Verify what annotations must keep, although they change no result."""
+"""Verify annotations: control predecessors, result accuracy, and the names of composite calls."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ _RULED = frozenset(("control-predecessors", "result_accuracy"))
 
 
 def is_ruled(instruction: Instruction) -> bool:
-    """Test whether an instruction has annotations that rules apply to."""
+    """Return whether an instruction has annotations that are verified."""
     composite = instruction.opcode == "call" and instruction.attributes.get("is_composite")
     return bool(composite) or not _RULED.isdisjoint(instruction.annotations)
 
 
 def annotation_faults(instruction: Instruction, above: Container[str]) -> Iterator[Fault]:
-    """Yield the faults of an instruction's annotations; ``above`` are the instructions before
-    it."""
+    """Yield the faults of an instruction's annotations; ``above`` has the names before it."""
     annotations = instruction.annotations
     if "control-predecessors" in annotations:
         text = without_comments(annotations["control-predecessors"]).strip()

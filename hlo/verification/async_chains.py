@@ -1,4 +1,4 @@
-"""Instructions that come in chains: what one starts, another one must end, once.
+"""Verify chains of asynchronous instructions: each start, send and recv has exactly one done.
 
 Sources: ``VerifyAsynchronousInstructionPairs`` and ``VerifyChannels`` of XLA's ``hlo_verifier.cc``;
 ``CreateFromProto`` of ``hlo_instruction.cc``.
@@ -18,7 +18,7 @@ from hlo.types import TupleShape, without_layout
 
 
 class Fault(NamedTuple):
-    """A violated rule: its label, and what is wrong."""
+    """Hold a violated rule: the instruction, the rule's label, and the message."""
 
     instruction: Instruction
     label: str
@@ -26,8 +26,9 @@ class Fault(NamedTuple):
 
 
 class Link(NamedTuple):
-    """The opcodes that may stand before and behind one in a chain; none: it starts or ends it.
-    ``carried`` are those that may hand it on, in a tuple or through a loop."""
+    """Hold the opcodes that an opcode's operand (``before``) and its user (``behind``) may have in
+    a chain; empty for one that starts or ends chains. ``carried`` are the users that may pass the
+    async state on instead: in a tuple or through a loop."""
 
     before: tuple[str, ...]
     behind: tuple[str, ...]
@@ -66,8 +67,8 @@ CARRYING = frozenset(("get-tuple-element", "parameter", "while", "opt-barrier"))
 
 
 def is_carried(instruction: Instruction, found: Mapping[str, Instruction]) -> bool:
-    """Test whether the state that an instruction goes on with was handed on by other instructions;
-    ``found`` are those of its computation, by name."""
+    """Return whether an instruction takes its async state from a tuple, a parameter or a loop
+    instead of from its chain; ``found`` are the instructions of its computation by name."""
     link = LINKS.get(instruction.opcode)
     if link is None or not link.before:
         return False
@@ -78,8 +79,8 @@ def is_carried(instruction: Instruction, found: Mapping[str, Instruction]) -> bo
 def chain_faults(
     computation: Computation, callees: Mapping[str, Computation], *, may_end: bool
 ) -> Iterator[Fault]:
-    """Yield the faults of a computation's chains, in its order; ``callees`` are those that it
-    calls, by name. If it ``may_end`` with what is under way, its caller goes on with that."""
+    """Yield the faults of a computation's chains, in order; ``callees`` maps names to computations.
+    With ``may_end``, its root may be an unfinished state, for its caller to continue."""
     found = {i.name: i for i in computation.instructions}
     users: dict[str, list[Instruction]] = {i.name: [] for i in computation.instructions}
     for instruction in computation.instructions:
@@ -128,8 +129,7 @@ def before_faults(
 def unfinished(
     done: Instruction, before: Instruction, start: Instruction, callees: Mapping[str, Computation]
 ) -> Iterator[Fault]:
-    """Yield what is missing when a call is done: operands and results may come at the start or at
-    updates."""
+    """Yield what a call lacks at its done: operands or results of neither start nor updates."""
     assert isinstance(before.shape, TupleShape)
     try:
         require_whole("chain", before.shape, callees[str(start.attributes["calls"])])
@@ -147,23 +147,24 @@ def _behind(instruction: Instruction, link: Link, users: list[Instruction]) -> I
 
 
 def _said(instruction: Instruction) -> tuple[object, ...]:
-    """List the annotations of a host transfer that tell the host what to do."""
+    """Return the annotations of a host transfer that instruct the host: frontend attributes and
+    ``backend_config``."""
     given = instruction.annotations
     pairs = frozenset(fields(without_comments(given.get("frontend_attributes", "{}"))[1:-1]))
     return pairs, given.get("backend_config")
 
 
 class Agreements:
-    """Check what the instructions of a module must agree upon: host transfers on one channel are
-    the same instruction, but for operands; all-reduces constrain layouts all, or none, and those
-    that name a channel name a positive one."""
+    """Check rules across a module's instructions: host transfers on one channel are equal but for
+    operands; all or none of the all-reduces set ``constrain_layout``; their channel ids are
+    positive."""
 
     def __init__(self) -> None:
         self._transfers: dict[object, tuple[object, ...]] = {}
         self._constrained: object = None
 
     def faults(self, instruction: Instruction) -> Iterator[Fault]:
-        """Yield the faults of an instruction, given those seen before."""
+        """Yield the faults of an instruction, given those checked before it."""
         attributes = instruction.attributes
         if instruction.opcode in ("send", "recv") and attributes.get("is_host_transfer"):
             channel = attributes.get("channel_id")

@@ -1,4 +1,5 @@
-"""Chains that leave their computation: a state in a tuple, or carried by a loop, has one producer.
+"""Verify async states that leave their computation, in a tuple or carried by a loop: each is traced
+to the one instruction that produced it.
 
 Source: ``FindAsyncProducer`` of XLA's ``hlo_verifier.cc``. Send and recv are followed alike.
 """
@@ -15,7 +16,7 @@ from hlo.walk import called
 
 
 class _Place(NamedTuple):
-    """A part of an instruction's value, by its index."""
+    """Name a part of an instruction's value by its index path through tuples."""
 
     computation: str
     instruction: str
@@ -23,7 +24,7 @@ class _Place(NamedTuple):
 
 
 class _Paths:
-    """Follows values to where they come from: one step at a time, and each place once."""
+    """Trace values to their producers, through tuples, loops, calls and parameters."""
 
     def __init__(self, module: Module) -> None:
         self._roots = {c.name: c.root for c in module.computations}
@@ -35,8 +36,8 @@ class _Paths:
                     self._callers.setdefault(name, (computation.name, instruction))
 
     def producer(self, computation: str, name: str) -> Instruction:
-        """Return the first instruction that does more than hand a value on, or the last that is
-        known."""
+        """Return the instruction that produced a value: the first, going backwards, that does not
+        just forward it; the last one known if the trace ends or cycles."""
         place: _Place | None = _Place(computation, name, ())
         seen: set[_Place] = set()
         while place is not None and place not in seen:
@@ -67,7 +68,7 @@ class _Paths:
         return None
 
     def _argument(self, place: _Place, parameter: Instruction) -> _Place | None:
-        """Find what the first caller of a computation passes for a parameter."""
+        """Return the argument that the first caller passes for a parameter; None if unknown."""
         if place.computation not in self._callers:
             return None
         where, caller = self._callers[place.computation]
@@ -81,7 +82,7 @@ class _Paths:
 
 
 def carried_faults(module: Module) -> Iterator[Fault]:
-    """Yield the faults of instructions that go on with a state which others handed on."""
+    """Yield the faults of instructions whose async state was carried from elsewhere."""
     paths: _Paths | None = None
     callees = {c.name: c for c in module.computations}
     for computation in module.computations:

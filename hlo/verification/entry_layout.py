@@ -1,4 +1,4 @@
-"""Verify what the module header says of the entry computation."""
+"""Verify the module header's attributes against the entry computation: layout, aliasing, donors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlo.types import ArrayShape, Shape, same_bounds
 
 
 def entry_faults(module: Module) -> Iterator[tuple[str, str]]:
-    """Attributes of the header, and what is wrong with each."""
+    """Yield header attributes that do not fit the entry, each with a message."""
     parameters = [p.shape for p in module.entry.parameters]
     result = module.entry.root_instruction.shape
     aliases: list[Alias] = []

@@ -1,7 +1,7 @@
-"""Computations that belong to the fusion or async-start that calls them.
+"""Verify the computations that fusions and async-starts own.
 
-Sources: ``HandleFusion`` and ``RunImpl`` of XLA's ``hlo_verifier.cc``. What runs on another thread
-than main may be of any length.
+Sources: ``HandleFusion`` and ``RunImpl`` of XLA's ``hlo_verifier.cc``. An async-start wraps a
+single instruction, unless it runs on another thread than main.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ OWNERS = frozenset(("fusion", "async-start"))
 
 
 def owner_faults(instruction: Instruction, called: Computation, entry_name: str) -> Iterator[Fault]:
-    """Yield the faults of the computation that an owner calls. (Several may call one: XLA wants a
-    copy for each, but the copies mean the same.)"""
+    """Yield the faults of the computation that a fusion or async-start calls. (Several may share
+    one: XLA wants a copy for each, but the copies mean the same.)"""
     if called.name == entry_name:
         yield Fault(instruction, "calls", f"computation {called.name} is the entry")
     if instruction.opcode == "fusion":

@@ -1,7 +1,7 @@
-"""Execution threads: what a computation calls in place runs on its own thread.
+"""Verify execution threads: the callees of fusions, loops and conditionals run on their caller's.
 
 Sources: ``CheckCallableInstructionThreadName`` of XLA's ``hlo_verifier.cc``, ``SetThreadName`` of
-``hlo_instruction.cc``. A call may lead to another thread; of reducers XLA asks nothing.
+``hlo_instruction.cc``. A call may lead to another thread; XLA asks nothing of reducers.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ IN_PLACE = frozenset(("fusion", "while", "conditional"))  # a decision: only the
 
 
 def thread_of_start(start: Instruction) -> str:
-    """Name the thread that an async-start runs its computation on."""
+    """Return the thread on which an async-start runs its computation."""
     return str(start.attributes.get("async_execution_thread", MAIN))
 
 
 def execution_threads(module: Module) -> Mapping[str, str]:
-    """Name the thread of each computation: what its text says, unless an async-start reaches it,
-    which puts all that it calls on its own thread; the last one in the text decides."""
+    """Map each computation to its thread: the annotated one, or main.
+
+    An async-start puts its callee, and what that calls in turn, on its own thread; if several reach
+    a computation, the last in the text decides.
+    """
     computations = {c.name: c for c in module.computations}
     threads = {name: _written(c) for name, c in computations.items()}
     starts = [i for c in module.computations for i in c.instructions if i.opcode == "async-start"]
@@ -54,7 +57,7 @@ def _written(computation: Computation) -> str:
 def thread_faults(
     instruction: Instruction, thread: str, threads: Mapping[str, str]
 ) -> Iterator[Fault]:
-    """Yield the faults of an instruction on a thread that calls computations in place."""
+    """Yield callees of an in-place call (fusion, while, conditional) that are on another thread."""
     for name in called(instruction):
         if threads[name] != thread:
             message = f"{name} is of thread {threads[name]!r}, its caller of {thread!r}"

@@ -1,4 +1,4 @@
-"""Explain a violated constraint: the text of the instruction and its operands, and the label."""
+"""Explain a violated constraint: quote the instruction and its operands, and state the rule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LABELS = {
 
 
 class Place(NamedTuple):
-    """An instruction, and the computation that it is in, if that is known."""
+    """Locate an instruction: its module, and its computation if that is known."""
 
     module: Module
     computation: Computation | None
@@ -45,8 +45,8 @@ class Place(NamedTuple):
 
 
 def details(place: Place, label: str, op: Op | None) -> tuple[str, ...]:
-    """Return two lines: the instruction beside its operands, as far as the module is from text, and
-    what the label means."""
+    """Return lines that explain a fault: the instruction with its operands (if the module was
+    parsed from text), and the meaning of the label (if it is known)."""
     module, computation, instruction = place
     found = []
     text = _text(module, instruction, _LONGEST)
@@ -60,7 +60,7 @@ def details(place: Place, label: str, op: Op | None) -> tuple[str, ...]:
 def _operands(
     module: Module, computation: Computation | None, instruction: Instruction
 ) -> Iterator[str]:
-    """Yield the texts of the operands that are instructions of their own."""
+    """Yield the texts of the operands' definitions, the first few of many."""
     names = list(dict.fromkeys(instruction.operands))
     above = {i.name: i for i in computation.instructions} if computation else {}
     for name in names[:_MOST_OPERANDS]:
@@ -72,7 +72,7 @@ def _operands(
 
 
 def _text(module: Module, instruction: Instruction, longest: int) -> str:
-    """Return the begin of the line that an instruction is on, from its name on."""
+    """Return the first ``longest`` characters of the line that defines an instruction."""
     if not 0 <= instruction.offset < len(module.text):
         return ""
     end = module.text.find("\n", instruction.offset)
@@ -82,7 +82,7 @@ def _text(module: Module, instruction: Instruction, longest: int) -> str:
 
 
 def _meaning(label: str, opcode: str, op: Op | None) -> str:
-    """Return what a label stands for; C1, C2, … are in the docstring of the op's function."""
+    """Return the rule behind a label; those of C1, C2, … are in the op function's docstring."""
     if label in _LABELS or op is None:
         return _LABELS.get(label, "")
     words = " ".join((inspect.getdoc(op.function) or "").split())

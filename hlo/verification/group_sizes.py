@@ -1,4 +1,4 @@
-"""Verify how many ranks take part in a collective, and what follows for its shapes."""
+"""Verify the number of ranks in collectives, and the shapes that follow from it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def participant_faults(
     replicas: int,
     partitions: int,
 ) -> Iterator[Fault]:
-    """Yield the faults of a collective's groups and shapes among so many ranks. A header that says
-    one rank says nothing: such a module runs on any number (docs/ranks.md)."""
+    """Yield the faults of a collective's groups and shapes for a number of replicas and partitions.
+    A header with one rank makes no claim: such a module runs on any number (docs/ranks.md)."""
     attributes = instruction.attributes
     pairs = attributes.get("source_target_pairs")
     if isinstance(pairs, SourceTargetPairs):
@@ -51,7 +51,7 @@ def _pairs(instruction: Instruction, pairs: SourceTargetPairs, total: int) -> It
 def _sizes(
     instruction: Instruction, groups: ReplicaGroups, replicas: int, partitions: int
 ) -> tuple[int | None, int | None]:
-    """Count the ids of all groups, and the ranks of one; None if the header does not say."""
+    """Return the number of ids in all groups, and the ranks per group; None where unknown."""
     attributes, given = instruction.attributes, group_size(groups)
     channel, has_partitions = "channel_id" in attributes, False  # of each id all partitions
     if instruction.opcode in _BY_PARTITION:
@@ -87,7 +87,7 @@ def _split(
 
 
 def _scaled(instruction: Instruction, operands: Sequence[Shape], size: int) -> Iterator[Fault]:
-    """Results of all-gather are so many times larger than operands, of reduce-scatter smaller."""
+    """Yield pairs of all-gather or reduce-scatter whose sizes do not differ by the group's size."""
     result = instruction.shape
     if instruction.opcode == "all-gather-start":
         assert isinstance(result, TupleShape)

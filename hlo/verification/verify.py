@@ -1,4 +1,4 @@
-"""Verify a module: every op's constraints, and how instructions and computations fit together."""
+"""Verify a module: the constraints of every op, and those between instructions and computations."""
 
 from __future__ import annotations
 
@@ -33,13 +33,12 @@ _DRIVER = ("shape", "operand_shape", *ANNOTATIONS)
 
 
 def verify(module: Module) -> None:
-    """Raise VerifyError for the first instruction that breaks a constraint, in text order (within a
-    computation: chains of start and done come last; the header comes last of all).
+    """Raise VerifyError for the first instruction that violates a constraint, in text order (within
+    a computation, chains of start and done come last; the header comes last of all).
 
-    Each computation is looked at once, after those that it calls. Labels are C1, C2, … of the op's
-    function in ``hlo/ops``, or say what all instructions must keep: names, operands, attributes,
-    calls, parameters, layout, shape, rank, size, bounds, chain, channel, groups, thread, composite,
-    control-predecessors.
+    Each computation is checked once, after its callees. Labels are C1, C2, … of the op's function
+    in ``hlo/ops``, or name a general rule: names, operands, attributes, calls, parameters, layout,
+    shape, rank, size, bounds, chain, channel, groups, thread, composite, control-predecessors.
     """
     checker = _Checker(module)
     for computation in module.computations:
@@ -58,8 +57,8 @@ def _ops() -> Mapping[str, Op]:
 
 @cache
 def _schema(name: str) -> tuple[frozenset[str], frozenset[str], int, int | None]:
-    """Return an op's attributes, those of them that are required, and how many operands it
-    takes."""
+    """Return an op's attributes, the required ones among them, and its least and largest number of
+    operands (None if it is variadic), as its signature in ``hlo/ops`` has them."""
     parameters = inspect.signature(_ops()[name].function).parameters.values()
     keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _DRIVER]
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -73,7 +72,7 @@ def _schema(name: str) -> tuple[frozenset[str], frozenset[str], int, int | None]
 
 
 class _Checker:
-    """Checks computations in order; those called must have been checked before."""
+    """Check computations in order, callees first."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -127,7 +126,7 @@ class _Checker:
     def _faults(
         self, instruction: Instruction, shapes: Mapping[str, Shape], where: Computation
     ) -> Iterator[Fault]:
-        """Yield what is wrong beyond the op's own constraints."""
+        """Yield violations of the rules that are not in the op's own function."""
         opcode = instruction.opcode
         if is_ruled(instruction):
             yield from annotation_faults(instruction, shapes)
@@ -141,7 +140,7 @@ class _Checker:
             yield from owner_faults(instruction, computation, self._module.entry_name)
 
     def _depth(self, name: str, instruction: Instruction) -> int:
-        """Measure how deep a called computation nests calls; it must stand before its caller."""
+        """Return a callee's call depth; raise VerifyError if it is undefined above or too deep."""
         if name not in self._computations:
             raise self._error(instruction, "calls", f"there is no computation {name!r}")
         if name not in self._depths:
@@ -169,8 +168,8 @@ class _Checker:
             taken.add(number)
 
     def _instruction(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> None:
-        """Check an instruction as its op wants it, once for all that are alike: in models most
-        are, and a parser shares their shapes and attributes."""
+        """Check an instruction against its op, once for all with identical opcode, shapes and
+        attributes: most instructions of a model repeat, and a parser shares these objects."""
         for operand in instruction.operands:
             if operand not in shapes:
                 raise Violation("operands", f"there is no {operand!r} above")
@@ -215,8 +214,8 @@ class _Checker:
         return self._callee(value)
 
     def _callee(self, name: str) -> Callee[Shape]:
-        """Return a computation reduced to its parameters and its root: what it takes and gives.
-        Made once, or many calls of a long computation would take quadratic time."""
+        """Return a computation reduced to its parameters and its root, all that ops may look at. It
+        is made once: else many calls of a long computation would take quadratic time."""
         known = self._callees.get(name)
         if known is None:
             computation = self._computations[name]
@@ -238,7 +237,7 @@ class _Checker:
 
 
 def _arity(name: str, instruction: Instruction) -> None:
-    """Return the attributes and the number of operands that the op's signature names."""
+    """Raise Violation if the number of operands or the attributes do not fit the op's signature."""
     attributes, required, least, most = _schema(name)
     count = len(instruction.operands)
     if count < least or (most is not None and count > most):
@@ -254,8 +253,8 @@ def _arity(name: str, instruction: Instruction) -> None:
 
 
 def _possible(shape: Shape) -> None:
-    """Arrays have bounds, as many bytes and dimensions as can be counted, and layouts that order
-    their dimensions."""
+    """Raise Violation for a shape that no array can have: without bounds, of too many bytes or
+    dimensions, or with a layout that does not permute its dimensions."""
     for leaf in leaves(shape):
         if UNBOUNDED in leaf.dims:
             raise Violation("bounds", f"{leaf}: no bound of a dimension; say <=N in place of ?")
