@@ -1,5 +1,8 @@
-"""Aliasing from text, and as text. Source: ``ParseAliasing``, ``ParseBufferDonor`` and
-``ParseInstructionOutputOperandAliasing`` of XLA's ``hlo_parser.cc``."""
+"""Read and print aliasing and buffer donors.
+
+Source: ``ParseAliasing``, ``ParseBufferDonor`` and ``ParseInstructionOutputOperandAliasing`` of
+XLA's ``hlo_parser.cc``.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ _DONOR = pattern(rf"\s*+{_PLACE}\)\s*+(?P<comma>,?+)", re.ASCII)
 
 
 def read_aliases(text: str) -> tuple[Alias, ...]:
-    """``{{0}: (1, {}), …}`` of an instruction, where ``{0}: 1`` is the same."""
+    """Read ``output_to_operand_aliasing``: ``{{0}: (1, {}), …}``, or ``{0}: 1`` for short."""
     return tuple(map(_alias, _matches(_ALIAS, text, "{{output}: (number, {part}), …}")))
 
 
 def read_header_aliases(text: str) -> tuple[Alias, ...]:
-    """``{ {0}: (1, {}, may-alias), … }``."""
+    """Read ``input_output_alias``: ``{ {0}: (1, {}, may-alias), … }``."""
     wanted = "{ {output}: (parameter, {index}, may-alias), … }"
     found = _matches(_ALIAS, text, wanted)
     if any(match[5] for match in found):
@@ -34,7 +37,7 @@ def read_header_aliases(text: str) -> tuple[Alias, ...]:
 
 
 def read_donors(text: str) -> tuple[Donor, ...]:
-    """``{ (1, {}), … }``."""
+    """Read ``buffer_donor``: ``{ (1, {}), … }``."""
     found = _matches(_DONOR, text, "{ (parameter, {index}), … }")
     return tuple(Donor(int(match[1]), _index(match[2])) for match in found)
 
@@ -53,8 +56,7 @@ def show_donors(donors: tuple[Donor, ...]) -> str:
 
 
 def _matches(pattern: re.Pattern[str], text: str, wanted: str) -> list[re.Match[str]]:
-    """Return the matches of a pattern, with commas between them, in braces; ValueError for other
-    text."""
+    """Return the matches of a comma-separated list in braces; raise ValueError for other text."""
     found: list[re.Match[str]] = []
     position, comma = 1, ","
     while comma and (match := pattern.match(text, position)):
@@ -81,7 +83,7 @@ def _shown(alias: Alias) -> str:
 
 
 def _spaced(texts: Iterable[str]) -> str:
-    """Write in braces with spaces, as XLA prints headers."""
+    """Join texts in braces with spaces, as XLA prints headers."""
     inner = ", ".join(texts)
     return f"{{ {inner} }}" if inner else "{}"
 

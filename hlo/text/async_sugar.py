@@ -1,7 +1,8 @@
-"""``add-start``, ``add-update``, ``add-done``: how XLA writes async ops around one instruction.
+"""Read and print ``add-start``, ``add-update``, ``add-done``: XLA's short form of an asynchronous
+call of a single instruction.
 
-The text stands for an async-start that calls a computation of that one instruction, which has no
-text of its own. Source: ``CreateInstruction`` of XLA's ``hlo_parser.cc``.
+It stands for an async-start that calls a computation of that one instruction, which has no text of
+its own. Source: ``CreateInstruction`` of XLA's ``hlo_parser.cc``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _INSIDE = frozenset(("backend_config",))
 
 
 def wrapped_opcode(opcode: str) -> tuple[str, str] | None:
-    """``add-start`` is (``async-start``, ``add``); None if it is none of these."""
+    """Split ``add-start`` into (``async-start``, ``add``); None for an opcode without sugar."""
     for suffix, phase in _PHASES.items():
         wrapped = opcode.removesuffix(suffix)
         if wrapped != opcode and wrapped in OPCODES and opcode not in OPCODES:
@@ -32,7 +33,7 @@ def wrapped_opcode(opcode: str) -> tuple[str, str] | None:
 
 
 def fresh(name: str, taken: Callable[[str], bool]) -> str:
-    """``name``, or ``name.1``, ``name.2``, …: the first that is free."""
+    """Return the first name of ``name``, ``name.1``, ``name.2``, … that is not taken."""
     found, number = name, 0
     while taken(found):
         number += 1
@@ -43,9 +44,9 @@ def fresh(name: str, taken: Callable[[str], bool]) -> str:
 def started(
     start: Instruction, operands: Sequence[Shape], name: str
 ) -> tuple[Computation, Instruction]:
-    """Return the computation ``name`` that an ``add-start`` stands for, and the async-start of it.
+    """Expand an ``add-start``: return its computation, called ``name``, and the async-start.
 
-    ValueError if the shape is not ``((operands), result, …)``.
+    Raises ValueError if the shape is not ``((operands), result, …)``.
     """
     named = wrapped_opcode(start.opcode)
     assert named is not None
@@ -75,7 +76,7 @@ def _parameters(shapes: Sequence[Shape], first: int = 0) -> list[Instruction]:
 def _wrapped(
     opcode: str, operands: Sequence[Shape], result: Shape, start: Instruction, name: str
 ) -> Computation:
-    """Parameters, and the one instruction on them."""
+    """Build the computation of one instruction on parameters."""
     parameters = _parameters(operands)
     root = Instruction(
         "async_op",
@@ -93,8 +94,8 @@ def _wrapped(
 def extended(
     computation: Computation, more: Sequence[Shape], shape: Shape, phase: str
 ) -> Computation:
-    """Extend a computation that ``started`` made by what an update or a done adds: operands, and
-    more of the result, in an update's state or as what a done gives."""
+    """Extend the computation that :func:`started` made by the operands and the results that an
+    async-update (in its state) or an async-done adds."""
     result = shape if phase == "async-done" else _result_of(shape)
     root = computation.root_instruction
     first = len(computation.parameters)
@@ -113,8 +114,8 @@ def _result_of(state: Shape) -> Shape:
 
 
 def sugared(module: Module) -> Module:
-    """Return the module with ``add-start`` for each async-start of a computation that reading it
-    gives back, which is then left out. No module in the sense of ``hlo.verify``: for printing."""
+    """Replace each async-start whose short form reads back to it by that form, and leave out its
+    computation. The result is for printing: ``hlo.verify`` rejects it."""
     hidden = _hidden(module)
     if not hidden:
         return module
@@ -124,8 +125,8 @@ def sugared(module: Module) -> Module:
 
 
 def _hidden(module: Module) -> frozenset[str]:
-    """Computations that reading an ``add-start`` gives back: they stand right before the one that
-    starts them, in order, are called by nothing else, and have the names that they would get."""
+    """Return the names of the computations that are implied by sugar: they stand right before their
+    caller, in order, have no other callers, and the names that the parser would give them."""
     if not any(c.name.startswith(_WRAPPED) for c in module.computations):
         return frozenset()
     chains = _chains(module)
@@ -153,7 +154,7 @@ def _is_start(instruction: Instruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """An async-start and what goes on with it in its computation, of which all shapes are known."""
+    """Hold an async-start, its updates and done, and the shapes of the computation around."""
 
     start: Instruction
     others: list[Instruction]
@@ -161,7 +162,7 @@ class _Chain:
 
 
 def _chains(module: Module) -> Mapping[str, _Chain]:
-    """Return the chains by the computation that they call, where nothing else names it."""
+    """Map each computation that a single chain calls, and nothing else names, to that chain."""
     computations = {c.name for c in module.computations}
     named: dict[str, int] = {module.entry_name: 1}
     found: dict[str, list[_Chain]] = {}
@@ -185,12 +186,12 @@ def _chains(module: Module) -> Mapping[str, _Chain]:
 
 
 def _names(computation: str, chain: _Chain) -> int:
-    """Count how often a chain names its computation: at the start, and where it says so again."""
+    """Count how often a chain names its computation: at the start, and at updates and the done."""
     return 1 + sum(one.attributes.get("calls") == computation for one in chain.others)
 
 
 def _with_sugar(start: Instruction, root: Instruction) -> Instruction:
-    """Return the async-start as one of the instruction that it wraps."""
+    """Return an async-start as ``<opcode>-start`` of the instruction that it wraps."""
     thread = {k: value for k, value in start.attributes.items() if k == _THREAD}
     return start._replace(
         opcode=f"{root.opcode}-start",
@@ -200,7 +201,7 @@ def _with_sugar(start: Instruction, root: Instruction) -> Instruction:
 
 
 def _reads_back(computation: Computation, chain: _Chain) -> bool:
-    """Test whether a chain, written with sugar, is read as it is, and its computation with it."""
+    """Return whether the short form of a chain reads back to the same chain and computation."""
     again = _with_sugar(chain.start, computation.root_instruction)
     if wrapped_opcode(again.opcode) is None:
         return False
@@ -219,7 +220,7 @@ def _reads_back(computation: Computation, chain: _Chain) -> bool:
 
 
 def _shown(computation: Computation, roots: Mapping[str, Instruction]) -> Computation:
-    """Add sugar for what starts, updates and ends the computations of ``roots``."""
+    """Write the chains that call ``roots`` (wrapped instructions by computation) as sugar."""
     wrapped: dict[str, str] = {}  # async instructions by the opcode that they wrap
     instructions = []
     for instruction in computation.instructions:

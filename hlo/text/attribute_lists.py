@@ -1,7 +1,7 @@
-"""The attributes behind an instruction, ``, name=value, name=value``.
+"""Read the attribute list of an instruction, ``, name=value, name=value`` (its *tail*).
 
-What follows one instruction often follows another: a whole tail is read once and remembered, with
-the metadata, which differ from line to line, cut out.
+Tails repeat: each is parsed once and cached by its text, without the metadata, which differ from
+line to line.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ V = TypeVar("V")
 
 def _metadata_end(text: str) -> int:
     """Return the length of the braces that a text starts with, 0 if they are not plain. Most have
-    no braces in strings: the first that closes is the last."""
+    no braces in strings, so that the first closing brace is the last."""
     end = text.find("}") + 1
     found = text[:end]
     plain = found.rfind("{") == 0 and "\\" not in found and "'" not in found
@@ -60,7 +60,8 @@ Described = tuple[Mapping[str, Attribute], Mapping[str, str]]
 
 
 class Tail(NamedTuple):
-    """The attribute list behind an instruction, and where it ends. The mappings are shared."""
+    """Hold the parsed attribute list of an instruction, and the position behind it. The mappings
+    are shared between instructions with the same text."""
 
     attributes: Mapping[str, Attribute]
     annotations: Mapping[str, str]
@@ -68,9 +69,10 @@ class Tail(NamedTuple):
 
 
 class TailReader:
-    """Reads tails of one source; computations that they name must be among the known ones.
+    """Read the tails of one source; they may only name computations that are defined already.
 
-    ``inline`` adds the computation that stands in place of a name, and gives its name.
+    ``inline`` parses a computation that is written in place of its name, adds it, and returns its
+    name.
     """
 
     def __init__(
@@ -83,8 +85,8 @@ class TailReader:
         self._lines: dict[tuple[str, str], Described] = {}  # the same without metadata
 
     def line(self, start: int, text: str) -> Described:
-        """Attributes and annotations of the tail that is the rest of a line; KeyError if it does
-        not end there."""
+        """Return the attributes and annotations of a tail that is the rest of a line; raise
+        KeyError if it goes on in the next line."""
         before, found, behind = text.partition(", metadata=")
         end = _metadata_end(behind) if found else 0
         key = (before, behind[end:]) if end else (text, _NO_METADATA)
@@ -117,7 +119,7 @@ class TailReader:
         return found
 
     def _of_known(self, key: tuple[str, str], metadata: str) -> Described | None:
-        """Return the tail before metadata that consists of values read before, if it does."""
+        """Assemble a tail from attributes parsed before; None if one of them is new."""
         values = self._values
         before, behind = key
         pieces = before.split(", ")[1:]
@@ -129,8 +131,11 @@ class TailReader:
         return attributes, {"metadata": metadata} if metadata else {}
 
     def header(self, position: int, read: Callable[[str, str, str], V]) -> tuple[dict[str, V], int]:
-        """Return the attributes of a header at a position, and where they end. ``read`` gives the
-        value of a name and its text without comments and with them, or ValueError."""
+        """Read a header's attributes at a position; return them, and the position behind them.
+
+        ``read`` takes a name and its value's text, without and with comments, and may raise
+        ValueError.
+        """
         found: dict[str, V] = {}
         while match := _ATTRIBUTE.match(self._source.code, position):
             if match[1] in found:
@@ -145,7 +150,7 @@ class TailReader:
         return found, position
 
     def read(self, position: int) -> Tail:
-        """Return the attributes that stand at a position."""
+        """Read the tail at a position."""
         source = self._source
         attributes: dict[str, Attribute] = {}
         annotations: dict[str, str] = {}
@@ -180,7 +185,7 @@ class TailReader:
         return value
 
     def _bodies(self, name: str, start: int, end: int) -> Attribute:
-        """Return the names of computations that stand in place of names."""
+        """Read computations that are written in place of their names; return the names they got."""
         code = self._source.code
         self._inlined += 1
         if name not in _LISTS:
@@ -204,14 +209,14 @@ class TailReader:
             self._source.fail(f"{name}: {error}", position)
 
     def _exist(self, value: Attribute, position: int) -> None:
-        """Callees stand before callers."""
+        """Raise ParseError for a callee that is not defined above."""
         for name in (value,) if isinstance(value, str) else value:  # type: ignore[union-attr]
             if name not in self._computations:
                 hint = suggestion(str(name), self._computations)
                 self._source.fail(f"computation {name!r} is not defined above{hint}", position)
 
     def _value_end(self, position: int) -> int:
-        """Find where a value ends: words, strings and brackets up to a comma or white space."""
+        """Return where a value (words, strings, brackets) ends: at a comma or white space."""
         code = self._source.code
         if simple := _SIMPLE.match(code, position):
             return simple.end()

@@ -1,9 +1,9 @@
-"""The canonical dialect: a text that depends on what a module does, and little else.
+"""Print the canonical dialect: a text that depends on what a module computes, not on its names.
 
 Instructions are called ``tmp_0``, ``tmp_1``, … in the order of use, operands have their shapes,
-arrays have their layouts, computations stand in the place of their names, and what says where
-things come from is left out. Source: ``HloPrintOptions::Canonical`` of XLA's
-``hlo_print_options.h``, ``MakeInstructionPostOrder`` of ``hlo_computation.cc``.
+arrays have their layouts, computations are printed in place of their names, and annotations about
+provenance are left out. Source: ``HloPrintOptions::Canonical`` of XLA's ``hlo_print_options.h``,
+``MakeInstructionPostOrder`` of ``hlo_computation.cc``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONGEST = 2**28  # characters: bodies stand wherever they are called
 
 
 def canonical_computations(module: Module, large_constants: bool) -> Iterator[str]:
-    """Yield the text of each computation; Unsupported if bodies in bodies make it too long."""
+    """Yield the text of each computation; raise Unsupported if nested bodies make it too long."""
     printer = _Printer(module, large_constants)
     scheduled = module.attributes.get("is_scheduled") == "true"
     for computation in _callees_first(module):
@@ -85,7 +85,7 @@ class _Printer:
         return ", ".join(operands)
 
     def _tail(self, instruction: Instruction, is_carried: bool) -> str:
-        """Attributes, then computations, then annotations."""
+        """Format attributes, then called computations, then annotations."""
         shown = IN_PARENTHESES.get(instruction.opcode)
         given = {name: v for name, v in instruction.attributes.items() if name != shown}
         if instruction.opcode in _GOING_ON and not is_carried:
@@ -115,7 +115,7 @@ class _Printer:
 
 
 def _carried(computation: Computation) -> dict[str, Instruction]:
-    """Return the instructions that go on with what was started elsewhere, or end it; by name."""
+    """Return, by name, the updates and dones of async states that another computation started."""
     found: dict[str, Instruction] = {}
     local: set[str] = set()  # what is under way, and was started here
     for instruction in computation.instructions:
@@ -127,15 +127,14 @@ def _carried(computation: Computation) -> dict[str, Instruction]:
 
 
 def _ends_under_way(computation: Computation) -> bool:
-    """Test whether a computation hands on what is under way, an async call or a transfer, in
-    place of ending it."""
+    """Return whether a computation starts an async call or transfer that it does not end."""
     taken = {i.operands[0] for i in computation.instructions if i.opcode in _TAKE}
     started = (i.name for i in computation.instructions if i.opcode in _UNDER_WAY)
     return any(name not in taken for name in started)
 
 
 def _callees_first(module: Module) -> list[Computation]:
-    """Computations before those that call them, in the order of the calls."""
+    """Return the computations in post-order of the call graph."""
     known = {c.name: c for c in module.computations}
     callees = {
         name: [n for i in c.instructions for n in _calls(i) if n in known]
@@ -156,7 +155,8 @@ def _calls(instruction: Instruction) -> tuple[str, ...]:
 
 
 def _finished(starts: Iterable[str], before: Mapping[str, Sequence[str]]) -> list[str]:
-    """Names, each after those that come before it; of those, the last comes first."""
+    """Return the names in depth-first post-order, each after those ``before`` it; of these, the
+    last comes first."""
     order: dict[str, None] = {}
     for start in starts:
         stack = [start]
@@ -179,7 +179,7 @@ def _annotations(annotations: Mapping[str, str]) -> list[str]:
 
 
 def _laid_out(shape: Shape) -> Shape:
-    """Return the shape with the row-major layout where it says none."""
+    """Return a shape with the row-major layout wherever it has none."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(_laid_out, shape.elements)))
     if shape.layout is not None or not shape.rank:
@@ -189,8 +189,8 @@ def _laid_out(shape: Shape) -> Shape:
 
 
 def _post_order(computation: Computation) -> list[Instruction]:
-    """Operands before users, from each instruction that nothing uses, in the order of the text;
-    what an instruction must wait for comes before its operands."""
+    """Return the instructions in post-order: operands before users, control predecessors before
+    operands, starting from each unused instruction in the order of the text."""
     known = {instruction.name: instruction for instruction in computation.instructions}
     after = {name: [n for n in _before(i) if n in known] for name, i in known.items()}
     used = {name for names in after.values() for name in names}
@@ -199,7 +199,7 @@ def _post_order(computation: Computation) -> list[Instruction]:
 
 
 def _before(instruction: Instruction) -> list[str]:
-    """List an instruction's operands, last first, then its control predecessors."""
+    """Return the names of an instruction's operands, last first, then its control predecessors."""
     text = instruction.annotations.get("control-predecessors", "{}")
     waited = map(plain_name, fields(text[1:-1]))
     return [*reversed(instruction.operands), *waited]

@@ -31,7 +31,7 @@ _BITS = 64  # of attributes in XLA, which takes numbers of either sign and keeps
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """``read`` raises ValueError("expected …") for other text."""
+    """Hold the parser and the printer of an attribute; ``read`` raises ValueError if malformed."""
 
     read: Callable[[str], Any]
     show: Callable[[Any], str]
@@ -53,7 +53,7 @@ def _boolean(text: str) -> bool:
 
 
 def _decimal(text: str) -> float:
-    """Read a number in the range of f32, or NaN, as XLA reads them: no infinities."""
+    """Read a finite number in the range of f32, or NaN, as XLA does."""
     if text == "nan":
         return math.nan
     if not _DECIMAL.fullmatch(text):
@@ -79,7 +79,7 @@ def _show_integers(values: tuple[int, ...]) -> str:
 
 
 def _sizes(text: str) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
-    """``{1,2}`` of a gather, or ``{{1,2},{3,4}}``, a list for each slice, of a permutation."""
+    """Read ``{1,2}`` (gather), or ``{{1,2},{3,4}}`` (collective-permute: sizes of each slice)."""
     rows = fields(_braced(text))
     return tuple(map(_integers, rows)) if text[1:].lstrip().startswith("{") else _integers(text)
 
@@ -90,7 +90,7 @@ def _show_sizes(values: tuple[int, ...] | tuple[tuple[int, ...], ...]) -> str:
 
 
 def _one_integer(text: str) -> int:
-    """``3`` or ``{3}``."""
+    """Read ``3`` or ``{3}``."""
     return integer(text[1:-1].strip() if text.startswith("{") else text)
 
 
@@ -121,7 +121,7 @@ def _precisions(text: str) -> tuple[str, ...]:
 
 
 def _literal(text: str, depth: int = 0) -> Literal:
-    """``f32[2] {1, 2}``: a shape and what a constant of it holds; ``(f32[2] {1, 2}, s32[] 3)``."""
+    """Read a literal: a shape and its value, ``f32[2] {1, 2}``, or a tuple of such."""
     if text.startswith("(") and text.endswith(")"):
         if depth == _MOST_NESTED:
             raise ValueError(f"expected literals nested at most {_MOST_NESTED} deep")
@@ -246,7 +246,7 @@ def _dim_labels(text: str) -> ConvolutionDimensions:
 
 
 def _spatial(labels: str) -> tuple[int, ...]:
-    """Return the places of 0, 1, 2, …; `?` marks a dimension without a part in it."""
+    """Return the positions of the spatial dimensions 0, 1, 2, …; `?` is an unused dimension."""
     digits = sorted(letter for letter in labels if letter.isdigit())
     if digits != [str(d) for d in range(len(digits))]:
         raise ValueError("expected the spatial dimensions 0, 1, … once each in dim_labels")
@@ -267,7 +267,7 @@ def _show_dim_labels(dimensions: ConvolutionDimensions) -> str:
 
 
 def _constraints(text: str) -> tuple[Shape, ...]:
-    """``{f32[2,3]{1,0}, (s32[], f32[])}``: shapes with layouts."""
+    """Read shapes with layouts: ``{f32[2,3]{1,0}, (s32[], f32[])}``."""
     return tuple(map(ShapeReader().read, fields(_braced(text))))
 
 

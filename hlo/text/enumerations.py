@@ -1,4 +1,7 @@
-"""Attributes that are words of a list. Source: the enums of XLA's ``xla_data.proto``."""
+"""Read attributes whose value is one of a list of words.
+
+Source: the enums of XLA's ``xla_data.proto``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from hlo.text.suggestion import suggestion
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words of a list; ``spelled`` in the case that XLA prints, where it reads any."""
+    """Hold an attribute's allowed words; ``spelled`` maps what XLA reads to the case it prints."""
 
     spelled: Callable[[str], str]
     allowed: frozenset[str]

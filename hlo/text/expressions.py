@@ -1,7 +1,7 @@
-"""Instructions field by field: all that does not stand on a plain line of its own.
+"""Read instructions field by field: all that are not plain lines (:mod:`hlo.text.plain_lines`).
 
-Here are nested operands ``add(f32[] multiply(a, b), c)``, elements of tuples ``t#1#0``, shapes that
-are left out, async sugar, and the errors.
+That includes nested operands ``add(f32[] multiply(a, b), c)``, tuple elements ``t#1#0``, omitted
+shapes, async sugar, and every error message.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ Known = dict[str, Instruction]
 
 
 class ExpressionReader:
-    """Reads instructions of one source, wherever their fields stand.
+    """Read the instructions of one source.
 
-    ``known`` has the instructions above in the computation; anonymous ones are added to it.
-    ``computations`` are those above; ``declared`` are names that the text gives to others.
+    ``known`` maps names to the instructions above in the computation; anonymous ones (nested
+    operands) are added to it. ``computations`` are the computations above.
     """
 
     def __init__(
@@ -59,12 +59,11 @@ class ExpressionReader:
         self._undefined_are_parameters = False
 
     def take_undefined_for_parameters(self) -> None:
-        """Read operands that are not defined above as parameters, not as mistakes."""
+        """Declare undefined operands as parameters from now on, instead of raising."""
         self._undefined_are_parameters = True
 
     def read(self, position: int, known: Known) -> tuple[bool, Instruction, int]:
-        """Read an instruction: whether it is the root, the instruction, and where the text goes
-        on."""
+        """Read an instruction; return whether it is the root, it, and the position behind it."""
         head = _HEAD.match(self._source.code, position)
         if head is None:
             message = "expected an instruction: name = shape opcode(operands)"
@@ -76,8 +75,8 @@ class ExpressionReader:
     def definition(
         self, name: str, start: int, known: Known, nested: int = 0
     ) -> tuple[Instruction, int]:
-        """``shape opcode(operands), attributes``; what is nested ends at ``nested``, without
-        attributes."""
+        """Read ``shape opcode(operands), attributes``; return the instruction and where it ends. A
+        nested one ends at position ``nested`` and has no attributes."""
         source = self._source
         shape, place = self._shape_or_none(start)
         match = _OPCODE.match(source.code, place)
@@ -127,7 +126,7 @@ class ExpressionReader:
         return self._read_shape(code[position:end], position), end
 
     def _shape_or_none(self, position: int) -> tuple[Shape | None, int]:
-        """Return the shape in front of an opcode, and where that is; None if it is left out."""
+        """Read the shape before an opcode; return it (None if omitted) and where the opcode is."""
         shape, end = self._shape_if_any(position)
         if shape is None and _OPCODE.match(self._source.code, position) is None:
             self._source.fail("expected a shape", position)
@@ -152,7 +151,7 @@ class ExpressionReader:
     def given(
         self, opcode: str, shape: Shape, shape_text: str, start: int, end: int
     ) -> Mapping[str, Attribute]:
-        """Read the parentheses of a constant or a parameter."""
+        """Read the parentheses of a constant (its literal) or a parameter (its number)."""
         text = self._source.code[start:end]
         key = opcode if opcode == "parameter" else shape_text, text
         found = self._given.get(key)
@@ -181,8 +180,7 @@ class ExpressionReader:
         return tuple([self._operand(*field, known) for field in fields if field[0] != field[1]])
 
     def _operand(self, first: int, last: int, known: Known) -> str:
-        """Return an operand's name; what is written in its place becomes an instruction of its
-        own."""
+        """Read an operand and return its name; a nested instruction is added to ``known``."""
         source = self._source
         if source.code.endswith(")", first, last):
             return self._nested(first, last, known)
@@ -240,7 +238,7 @@ class ExpressionReader:
         return known[self._anonymous(element, known)]
 
     def deeper(self, place: int) -> None:
-        """Counts what is nested; whoever calls this counts down again."""
+        """Enter a nested level, which :meth:`shallower` leaves; raise ParseError beyond _DEPTH."""
         self._depth += 1
         if self._depth > _DEPTH:
             self._source.fail(f"nested deeper than {_DEPTH}", place)
@@ -277,8 +275,7 @@ class ExpressionReader:
         return made._replace(opcode=phase)
 
     def _called(self, name: str, known: Known) -> str | None:
-        """Return the computation of an async-start, or of the one that an async-update goes on
-        with."""
+        """Return the computation that an async chain calls, from its start; None if unknown."""
         operand = known[name]
         while operand.opcode == "async-update" and operand.operands:
             operand = known[operand.operands[0]]
@@ -286,8 +283,7 @@ class ExpressionReader:
         return called if isinstance(called, str) else None
 
     def _with_calls(self, made: Instruction, known: Known) -> Instruction:
-        """Complete an async-update that adds to the state with what it calls: so it can be
-        evaluated."""
+        """Add ``calls`` to an async-update that extends the state, which evaluation then needs."""
         if made.opcode != "async-update" or not made.operands or "calls" in made.attributes:
             return made
         calls = self._called(made.operands[0], known)
@@ -296,7 +292,7 @@ class ExpressionReader:
         return made._replace(attributes={**made.attributes, "calls": calls})
 
     def fresh_computation(self, name: str) -> str:
-        """Return a name for a computation that has none in the text."""
+        """Return a name, taken nowhere in the text, for a computation that has none."""
         declared = pattern(rf"(?<![\w.\-])({re.escape(name)}(?:\.\d++)?+):?+\s*+(?=[({{])")
         taken = set(declared.findall(self._source.code))  # later ones too
         return fresh(name, lambda n: n in self._computations or n in taken)

@@ -1,4 +1,4 @@
-"""Shapes that a text leaves out: those that operands and attributes determine.
+"""Infer shapes that a text omits from operands and attributes.
 
 XLA's ``CanInferShape`` (``hlo_parser.cc``) names the opcodes; the shapes are those of ``hlo/ops``.
 """
@@ -22,7 +22,7 @@ _ANY = ArrayShape(TOKEN)  # for rules that do not look at the declared shape
 
 
 class NotInferred(ValueError):
-    """A shape that must be written; the message says why."""
+    """A shape that cannot be inferred and must be written; the message says why."""
 
 
 def inferred_shape(
@@ -31,8 +31,8 @@ def inferred_shape(
     attributes: Mapping[str, Attribute],
     computations: Mapping[str, Computation],
 ) -> Shape:
-    """Return the shape of a result whose text has none; NotInferred if it needs one or the operands
-    do not fit."""
+    """Infer the shape of a result; raise NotInferred if the opcode needs it written, or the
+    operands do not fit."""
     if opcode in _DECLARED:
         raise NotInferred(f"expected a shape: {opcode} needs one")
     op = _ops()[function_name(opcode)]
@@ -61,7 +61,7 @@ def _ops() -> Mapping[str, Op]:
 
 
 def _callees(value: Attribute, computations: Mapping[str, Computation]) -> object:
-    """Return the callees that a value names; their results are all that shapes depend on."""
+    """Return the callees that an attribute names, as functions that return their result's shape."""
 
     def callee(name: str) -> Callee[Shape]:
         computation = computations[name]
@@ -75,7 +75,7 @@ def _callees(value: Attribute, computations: Mapping[str, Computation]) -> objec
 
 
 def _wanted(opcode: str, operands: Sequence[Shape], attributes: Mapping[str, object]) -> Shape:
-    """Return a stand-in for the declared result, of which rules take what they cannot infer."""
+    """Return a stand-in for the declared result, from which rules take what they cannot infer."""
     combined = attributes.get("to_apply")
     if opcode == "scan" and isinstance(combined, Callee):  # a tuple of one, or that one
         return combined.computation.root_instruction.shape
@@ -102,8 +102,8 @@ def _with_layout(
     attributes: Mapping[str, Attribute],
     result: Shape,
 ) -> Shape:
-    """Return the result with the layout that XLA infers: that of an operand of elementwise ops;
-    that which makes a transpose free."""
+    """Return the result with the layout that XLA infers: for elementwise ops the operand's, for a
+    transpose the one that moves no data."""
     source = operands[0] if operands else None
     if not isinstance(source, ArrayShape) or not isinstance(result, ArrayShape):
         return result

@@ -1,4 +1,4 @@
-"""Constants as text. Source of the grammar: XLA's ``ParseDenseLiteral`` and ``literal.cc``."""
+"""Read and print constants. Source of the grammar: XLA's ``ParseDenseLiteral``, ``literal.cc``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SKELETON = 2**20  # more braces around nothing are not written
 
 
 class LiteralError(ValueError):
-    """An error in the text of a constant; ``position`` is where in it."""
+    """An error in the text of a constant, at offset ``position``."""
 
     def __init__(self, message: str, position: int = 0) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class LiteralError(ValueError):
 
 
 def read_literal(shape: Shape, text: str) -> Literal:
-    """Return the constant of a shape. ``{...}`` gives one whose value is None."""
+    """Read a constant of a shape; ``{...}`` gives an elided one, whose value is None."""
     if "/" in text:
         try:
             text = without_comments(text)
@@ -98,7 +98,7 @@ def _read_tuple(shape: TupleShape, text: str) -> Literal:
 
 
 def _read_scalar(shape: ArrayShape, text: str) -> Array:
-    """Return the value of a text that is one number and nothing else."""
+    """Read a text that is a single number."""
     tokens = _NUMBERS["float"].findall(text) if shape.is_complex else [text]
     try:
         return read_numbers(shape.element_type, tokens).reshape(())
@@ -126,8 +126,8 @@ def _read_array(shape: ArrayShape, text: str) -> Array:
 
 
 def _rows(shape: ArrayShape, text: str) -> list[tuple[int, str]]:
-    """Find where each innermost row starts, and its text; LiteralError if braces are not as in
-    dims."""
+    """Return the innermost rows, each with its offset; raise LiteralError if the braces do not
+    match the dims."""
     if not shape.rank:
         if "{" in text or "}" in text:
             raise LiteralError(f"expected no braces for {shape}")
@@ -144,7 +144,7 @@ def _rows(shape: ArrayShape, text: str) -> list[tuple[int, str]]:
 
 
 def _outline(dims: tuple[int, ...], row: str, limit: int) -> str:
-    """Return the braces around rows; nothing if they do not fit in a text of that length."""
+    """Return the braces of an array around its rows; "" if they are longer than ``limit``."""
     if 0 in dims:
         dims = dims[: dims.index(0) + 1]  # what is inside of nothing takes no space
     for dim in reversed(dims):
@@ -163,7 +163,7 @@ def _check_row(shape: ArrayShape, tokens: list[str], before: int, start: int) ->
 
 
 def _place(element_type: ElementType, text: str, number: int) -> int:
-    """Locate the number that comes after so many (parts of complex numbers count)."""
+    """Return the offset of the number with this index (complex numbers are two)."""
     spelling = _NUMBERS["float" if element_type.is_complex else element_type.kind]
     return next(m.start() for n, m in enumerate(spelling.finditer(text)) if n == number)
 
@@ -172,7 +172,7 @@ def _place(element_type: ElementType, text: str, number: int) -> int:
 
 
 def show_literal(literal: Literal, large: bool = True) -> str:
-    """Write the constant as text that reads back to the same bits; ``{...}`` for more than ten
+    """Format a constant so that it reads back to the same bits; ``{...}`` for more than ten
     elements unless ``large``."""
     if isinstance(literal.value, tuple):
         return "(" + ", ".join(show_literal(part, large) for part in literal.value) + ")"

@@ -1,7 +1,7 @@
-"""The attributes of a module's first line: which there are, and how their values look.
+"""Read and print the attributes of a module's first line.
 
-Shapes and aliasing are read to values; flags, counts and what XLA's passes leave for each other are
-looked at and kept as text. Source: ``ParseHloModule`` of XLA's ``hlo_parser.cc``.
+Layouts and aliasing are parsed to values; flags, counts and what XLA's passes leave for each other
+are checked and kept as text. Source: ``ParseHloModule`` of XLA's ``hlo_parser.cc``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COMPILED = {name: pattern(text, re.A | re.S) for name, (text, _) in _TEXTS.item
 
 
 def _entry_layout(text: str, shapes: ShapeReader) -> EntryLayout:
-    """``{(f32[2]{0}, …)->f32[]}``."""
+    """Read ``{(f32[2]{0}, …)->f32[]}``."""
     braces = text.startswith("{") and text.endswith("}")
     given, arrow, result = text[1:-1].partition("->")
     parameters = shapes.read(given.strip()) if given.lstrip().startswith("(") else None
@@ -58,8 +58,8 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 
 
 def read_header(name: str, code: str, text: str, shapes: ShapeReader) -> HeaderAttribute:
-    """Read the value of an attribute of a module, from its text without comments and with them;
-    ValueError says what is wrong."""
+    """Read the value of a module's attribute; raise ValueError if it is malformed. ``code`` is its
+    text without comments, ``text`` with them."""
     read, wanted = _READ.get(name), _COMPILED.get(name)
     if read is not None:
         try:

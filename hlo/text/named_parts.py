@@ -1,4 +1,4 @@
-"""Attributes that consist of parts with names: ``domain`` and ``sparsity_config``.
+"""Read and print attributes that are lists of named fields: ``domain`` and ``sparsity_config``.
 
 Source: ``ParseDomain`` and ``ParseSparsityConfig`` of XLA's ``hlo_parser.cc``.
 """
@@ -19,7 +19,7 @@ _SPARSITY = "expected {lhs={sparsity=NxM dimension=D stride=S idx=K} rhs={…}},
 
 
 def read_domain(text: str) -> Domain:
-    """``{kind="sharding", entry={…}, exit={…}}``, in any order; shardings are kept as text."""
+    """Read ``{kind="sharding", entry={…}, exit={…}}``, in any order; shardings stay text."""
     parts = [field.partition("=") for field in fields(_inner(text, "expected {…}"))]
     found = {name.strip(): value.strip() for name, _, value in parts}
     if sorted(name.strip() for name, _, _ in parts) != _DOMAIN:
@@ -34,7 +34,7 @@ def show_domain(domain: Domain) -> str:
 
 
 def read_sparsity(text: str) -> SparsityConfig:
-    """``{lhs={sparsity=2x4 dimension=1 stride=0 idx=2} rhs={…}}``; nothing of it need be there."""
+    """Read ``{lhs={sparsity=2x4 dimension=1 stride=0 idx=2} rhs={…}}``; all fields are optional."""
     inner = _inner(text, _SPARSITY)
     found: dict[str, OperandSparsity] = {}
     position = 0

@@ -1,9 +1,9 @@
-"""Numbers as text: decimals are rounded once, straight to their type, and printed to read back.
+"""Read and print numbers: decimals are rounded once, directly to their type, and read back.
 
-Rounding: a decimal becomes the nearest f64 first. Rounding that to a narrower type gives what
-rounding the decimal gives, unless the f64 is the middle of two values of the type: there the
-decimal itself is asked on which side it lies. Sources: XLA's ``CheckParsedValueIsInRange`` for what
-is out of range, ``literal.cc`` for the digits printed.
+A decimal becomes the nearest f64 first. Rounding that to a narrower type equals rounding the
+decimal, unless the f64 is a midpoint of two values of the type: there the decimal itself decides
+(no double rounding). Sources: XLA's ``CheckParsedValueIsInRange`` for what is out of range,
+``literal.cc`` for the digits printed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hlo.values import Array
 
 
 class NumberError(ValueError):
-    """The number at ``place`` of a list cannot be of the type."""
+    """A number, at index ``place`` of a list, that the type cannot have."""
 
     def __init__(self, message: str, place: int) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class NumberError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A float type: ``precision`` counts the hidden bit, ``quantum`` is the least difference."""
+    """Describe a float type: ``precision`` counts the hidden bit, ``quantum`` is 1 ulp of zero."""
 
     precision: int
     quantum: float
@@ -99,7 +99,7 @@ def _out_of_range(token: str, element_type: ElementType, interval: str) -> str:
 
 
 def _one_float(element_type: ElementType, token: str) -> Array | None:
-    """Return the value of a number that rounds from f64 as the decimal does; None if it may not."""
+    """Round a decimal by way of f64; None where that might be rounding twice, or out of range."""
     if element_type.bits < 16 or "n" in token:  # nan, inf
         return None
     value = float(token)
@@ -138,8 +138,8 @@ def _floats(element_type: ElementType, tokens: Sequence[str]) -> Array:
 
 
 def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> tuple[Array, float]:
-    """Return each number rounded to the type's grid, as f64 (beyond ``largest`` too), and
-    ``largest``."""
+    """Return the numbers rounded to the type's grid, as f64 (possibly beyond its range), and the
+    type's largest number."""
     if element_type is F64:
         return wide, float(np.finfo(np.float64).max)
     form = _format(element_type)
@@ -168,8 +168,7 @@ def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> 
 
 
 def _nan(element_type: ElementType, token: str, place: int) -> Any:
-    """Return a NaN with its sign and its payload, which are the mantissa's bits, where it has
-    them."""
+    """Return a NaN with its text's sign and payload (mantissa bits), where the type has them."""
     form = _format(element_type)
     if form.saturates:
         raise NumberError(f"{element_type} has no NaN", place)
@@ -206,7 +205,8 @@ def show_numbers(element_type: ElementType, values: Array, scalar: bool) -> list
 
 
 def _show_floats(element_type: ElementType, values: Array) -> list[str]:
-    """XLA's digits: f32 in 6, or 9 where 6 are too few; f64 in 15 or 17; others as they need."""
+    """Format floats with XLA's digits: f32 in 6, or 9 if 6 do not read back; f64 in 15 or 17; other
+    types with as many as any of their values needs."""
     short, long = {"f32": (6, 9), "f64": (15, 17)}.get(element_type.name, (0, 0))
     with np.errstate(invalid="ignore"):  # signalling NaNs
         wide = values.astype(np.float64)

@@ -1,8 +1,8 @@
-"""HLO text to a Module: one regular expression per line, fields by their brackets.
+"""Parse HLO text to a Module: plain lines by one regular expression, all else by its brackets.
 
 The grammar is that of XLA's ``hlo_parser.cc``, in the dialects that its printers write. Nearly all
-instructions stand on a line of their own without nested brackets; these are read by one pattern,
-their shapes and tails looked up. All others, and whatever is wrong, are read field by field.
+instructions stand on a line of their own without nested brackets; these are split at separators,
+and their shapes and tails looked up. All others, and all errors, are read field by field.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _WORDS = KEYWORDS | ELEMENT_TYPES.keys()
 
 
 def parse(text: str) -> Module:
-    """Parse the text of a module; ParseError says where it is not HLO.
+    """Parse the text of a module; raise ParseError, with its position, where it is not HLO.
 
-    Names are kept, so are attributes of the header, tables of files and frames, and annotations
-    (as text). Shapes written beside operands are checked and dropped, comments are dropped. Without
-    a header, the module is named for its entry. ArgumentError for what is no text.
+    Names are kept, so are attributes of the header, tables of files and frames, and annotations (as
+    text). Shapes written beside operands are checked and dropped, comments are dropped. Without a
+    header, the module is named for its entry. Raises ArgumentError if ``text`` is not a str.
     """
     if not isinstance(text, str):
         raise ArgumentError(
@@ -59,10 +59,12 @@ def parse(text: str) -> Module:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Leave garbage alone: all that a parse makes stays reachable, and looking for garbage in it,
-    again and again, would take a third of the time (bench/parse.py), and once at the end a tenth.
-    Freezing all objects and unfreezing them makes them old without a look at them; what the caller
-    froze stays frozen."""
+    """Disable the garbage collector: all that a parse makes stays reachable, and searching it for
+    garbage would take a third of the time (bench/parse.py), and once at the end a tenth.
+
+    Freezing and unfreezing all objects moves them to the oldest generation without a scan; if the
+    caller has frozen objects, that is skipped, as they would be unfrozen too.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -76,8 +78,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def _thread(name: str, code: str, text: str) -> str:
-    """Read the execution thread behind a computation, as text; ValueError says what is wrong with
-    it."""
+    """Check a computation's execution thread and return its text; raise ValueError if malformed."""
     if name != "execution_thread":
         raise ValueError(
             f"unexpected attribute {name!r} of a computation; allowed: execution_thread"
@@ -88,7 +89,7 @@ def _thread(name: str, code: str, text: str) -> str:
 
 
 class _ModuleReader:
-    """Reads one module; its computations in the order of the text."""
+    """Read one module, computation by computation, in the order of the text."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -133,7 +134,7 @@ class _ModuleReader:
         )
 
     def _single(self, position: int) -> Module:
-        """Parse a module of one instruction; operands that are not defined are its parameters."""
+        """Parse a module of one instruction; undefined operands become its parameters."""
         source, read = self._source, self._expressions
         if not _INSTRUCTION.match(source.code, position):
             expected = "expected HloModule, a computation, or an instruction"
@@ -156,7 +157,7 @@ class _ModuleReader:
         return Module(_ANONYMOUS, tuple(self._computations.values()), name, text=source.text)
 
     def _inline(self, place: int) -> str:
-        """Adds the computation whose body stands at a place, and gives its name."""
+        """Read a computation written in place of its name; add it and return its name."""
         self._expressions.deeper(place)
         found, root, _ = self._body(place + 1)
         self._expressions.shallower()
@@ -165,7 +166,7 @@ class _ModuleReader:
         return name
 
     def _preamble(self, position: int) -> tuple[int, str]:
-        """Behind the tables of files and frames, and their text."""
+        """Return the position behind the tables of files and frames, and their text."""
         start = position = self._source.skip(position)
         for table in _TABLES if self._source.code.startswith("File", position) else ():
             match = table.match(self._source.code, position)
@@ -173,7 +174,7 @@ class _ModuleReader:
         return position, self._source.text[start:position].strip()
 
     def _computation(self, position: int) -> tuple[str, bool, int]:
-        """Reads one: its name, whether it is ENTRY, and where it ends."""
+        """Read a computation; return its name, whether it is ENTRY, and where it ends."""
         source = self._source
         match = _COMPUTATION.match(source.code, position)
         if match is None:
@@ -202,8 +203,8 @@ class _ModuleReader:
         return name, match[1] is not None, place
 
     def _check_names(self, found: Known) -> None:
-        """No instruction is called like a type, and like another word of the language only behind
-        a % or before a colon; what is spelled like no name is in quotes."""
+        """Raise ParseError for illegal names: of element types, of keywords that neither a % nor a
+        colon marks, and misspelled ones without quotes."""
         odd = odd_name(self._source.code, found)
         if odd is not None:
             self._source.fail("expected an instruction: name = shape opcode(operands)", odd.offset)
@@ -220,7 +221,7 @@ class _ModuleReader:
             self._source.fail(message, position)
 
     def _body(self, position: int) -> tuple[Known, str, int]:
-        """Read the instructions up to the closing brace, the root's name, and where they end."""
+        """Read instructions up to the closing brace; return them, the root's name, and the end."""
         source = self._source
         found: Known = {}
         roots: list[str] = []

@@ -1,9 +1,9 @@
-"""Compile regular expressions with possessive groups, on every Python that has them.
+"""Compile regular expressions with possessive groups, also on Pythons that match them wrongly.
 
-Python 3.11.0 to 3.11.4 (Debian 12 has 3.11.2) match such groups wrongly: where the last repetition
-fails behind something that it has read, what follows is looked for behind that, not before it
-(https://github.com/python/cpython/issues/106052). There ``(…)*+`` is written ``(?>(…)*)``, which
-means the same, is right, and takes memory for each repetition.
+Python 3.11.0 to 3.11.4 (Debian 12 has 3.11.2) do: where the last repetition fails behind something
+that it has consumed, matching goes on behind that, not before it
+(https://github.com/python/cpython/issues/106052). There ``(…)*+`` is compiled as ``(?>(…)*)``,
+which means the same, is right, and takes memory for each repetition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def with_atomic_groups(text: str) -> str:
-    """Return a regular expression that means the same and has no possessive groups."""
+    """Rewrite possessive groups as atomic ones; the language of the expression stays the same."""
     made: list[str] = []
     opened: list[int] = []  # the groups around, by where they begin in what was made
     place = 0
@@ -42,15 +42,14 @@ def with_atomic_groups(text: str) -> str:
 
 
 def _part(text: str, place: int) -> str:
-    """Return what stands for itself at a place: an escaped character, a set of characters, or one
-    character."""
+    """Return the token at an offset: an escape, a character set, or one character."""
     if text[place] == "\\":
         return text[place : place + 2]
     return _character_set(text, place) if text[place] == "[" else text[place]
 
 
 def _character_set(text: str, begin: int) -> str:
-    """Return the set of characters that begins at a place."""
+    """Return the character set ``[…]`` that starts at an offset."""
     end = begin + 1 + text.startswith("^", begin + 1)
     end += text.startswith("]", end)  # there it is a member
     while text[end] != "]":

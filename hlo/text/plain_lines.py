@@ -1,8 +1,8 @@
-"""Plain lines: ``ROOT name = shape opcode(operands), attributes``, nothing nested, nothing wrong.
+"""Read plain lines, ``ROOT name = shape opcode(operands), attributes`` without nesting or errors.
 
-Nearly all of a dump are such lines. Each is cut at its separators, and its parts are looked up;
-whatever is not known, or not as it should be, is left to the reader of expressions, which says what
-is wrong with it.
+Nearly all lines of a dump are plain. Each is split at its separators, and its parts are looked up
+in tables; if one is unknown or malformed, the line is left to :mod:`hlo.text.expressions`, which
+reports errors.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _Given = dict[str, Mapping[str, Attribute]]
 
 
 class _Heads(dict[str, tuple[Shape, str, str, _Given | None]]):
-    """``shape opcode`` as a shape, an opcode, the shape's text, and, of constants and parameters,
-    what stood in their parentheses, by its text; KeyError if it is not plain."""
+    """Cache the parse of ``shape opcode``: the shape, the opcode, the shape's text, and, for
+    constants and parameters, a cache of their parentheses. Raises KeyError if it is not plain."""
 
     def __init__(self, shapes: ShapeReader) -> None:
         self._shapes = shapes
@@ -53,15 +53,15 @@ class _Heads(dict[str, tuple[Shape, str, str, _Given | None]]):
 
 
 def _tuple_head(text: str) -> tuple[str, str]:
-    """``(shapes) opcode`` and what stands behind the parenthesis that follows. No ") " is inside of
-    a tuple shape as it is printed."""
+    """Split off ``(shapes) opcode``; return it, and the text behind the parenthesis that follows. A
+    printed tuple shape contains no ") "."""
     shapes, _, rest = text.partition(") ")
     opcode, _, behind = rest.partition("(")
     return f"{shapes}) {opcode}", behind
 
 
 class LineReader:
-    """Reads the plain lines of one source."""
+    """Read the plain lines of one source."""
 
     def __init__(
         self,
@@ -79,10 +79,9 @@ class LineReader:
         self._is_typed = False  # whether that is with their shapes
 
     def read(self, position: int, known: Known) -> tuple[list[str], int]:
-        """Adds the instructions of the plain lines at a position to ``known``; the names of those
-        that are marked as root, and where the first other line starts.
-
-        Names are not looked at closely: see :func:`odd_name`."""
+        """Add the instructions of consecutive plain lines to ``known``; return the names marked
+        ROOT, and where the first other line starts. Names are only checked coarsely: see
+        :func:`odd_name`."""
         if self._known is not known:
             self._known, self._spelled = known, {}
         roots: list[str] = []
@@ -127,8 +126,7 @@ class LineReader:
         return roots, position
 
     def _given(self, head: str, text: str, place: int) -> Mapping[str, Attribute]:
-        """Read the parentheses of a constant or parameter for the first time;
-        KeyError if it is nothing."""
+        """Read the parentheses of a constant or parameter into the cache; KeyError if empty."""
         shape, opcode, shape_text, given = self._heads[head]
         if given is None or not text:
             raise KeyError(text)
@@ -137,20 +135,18 @@ class LineReader:
         return found
 
     def _operands(self, text: str) -> tuple[str, ...]:
-        """Return the names of operands, of which at least one is spelled otherwise than those
-        before."""
+        """Return the names of operands of which at least one is spelled in a new way."""
         self._is_typed = "[" in text
         return self._typed(text) if self._is_typed else self._untyped(text)
 
     def _untyped(self, text: str) -> tuple[str, ...]:
-        """Return the names between the commas, as those above have them; KeyError if one has no
-        such."""
+        """Return the names of operands without shapes; raise KeyError if one is not known."""
         known = self._known
         names = (name.strip().removeprefix("%") for name in text.split(","))  # /*index=5*/
         return tuple([known[name].name for name in names])
 
     def _typed(self, text: str) -> tuple[str, ...]:
-        """Operands that stand with the very shapes that they have; KeyError if one is otherwise."""
+        """Return the names of operands written with their shapes; raise KeyError if one differs."""
         pairs = _TYPED.findall(text)
         length = 4 * len(pairs) - 2 - (0 if "%" in text else len(pairs))  # of ", ", " " and "%"
         shapes, known = self._shapes, self._known
@@ -164,7 +160,7 @@ class LineReader:
 
 
 def odd_name(code: str, known: Known) -> Instruction | None:
-    """Return the first instruction with a name that is neither plain nor in quotes."""
+    """Return the first instruction whose name is neither plain nor in quotes, or None."""
     if _PLAIN_NAMES.fullmatch("\n".join(known)):
         return None
     odd = (i for name, i in known.items() if not _PLAIN_NAMES.fullmatch(name))

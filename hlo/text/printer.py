@@ -1,6 +1,6 @@
-"""A Module as text, in the dialects of XLA's printers.
+"""Print a Module in the dialects of XLA's printers.
 
-``short`` is what dumps have: no ``%``, no computation shapes. ``long`` is what ``as_text`` gives:
+``short`` is that of dumps: no ``%``, no computation shapes. ``long`` is that of ``as_text``:
 ``%names``, the shape of each computation, ``/*index=5*/``.
 """
 
@@ -92,8 +92,8 @@ def _uncommented(text: str) -> str:
 
 
 def instruction_parts(instruction: Instruction) -> tuple[str, str, str]:
-    """Format one instruction without annotations and large constants, in the short dialect: its
-    name, its shape, and what follows the opcode."""
+    """Format one instruction in the short dialect, without annotations and large constants; return
+    its name, its shape, and what follows the opcode."""
     return _parts(instruction._replace(annotations={}), _STYLES["short"], large=False)
 
 
@@ -103,7 +103,7 @@ def _instruction(instruction: Instruction, style: _Style, large: bool) -> str:
 
 
 def _parts(instruction: Instruction, style: _Style, large: bool) -> tuple[str, str, str]:
-    """Print the name, the shape, and what follows the opcode."""
+    """Return the texts of an instruction's name, its shape, and what follows the opcode."""
     inside = _inside(instruction, style, large)
     shown = IN_PARENTHESES.get(instruction.opcode)
     attributes = "".join(
@@ -117,7 +117,7 @@ def _parts(instruction: Instruction, style: _Style, large: bool) -> tuple[str, s
 
 
 def _inside(instruction: Instruction, style: _Style, large: bool) -> str:
-    """Print what stands between an instruction's parentheses."""
+    """Format what is between an instruction's parentheses: operands, a literal, or a number."""
     literal = instruction.attributes.get("literal")
     if instruction.opcode == "constant" and isinstance(literal, Literal):
         return show_literal(literal, large)

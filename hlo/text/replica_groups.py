@@ -1,5 +1,7 @@
-"""Groups and pairs of ranks from text. Source: ``ParseCollectiveDeviceListBase`` of XLA's
-``hlo_parser.cc``."""
+"""Read and print replica groups and source-target pairs.
+
+Source: ``ParseCollectiveDeviceListBase`` of XLA's ``hlo_parser.cc``.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ V = TypeVar("V", ListedGroups, IotaGroups, MeshGroups, SourceTargetPairs)
 
 
 def read_groups(text: str) -> ReplicaGroups:
-    """Groups in any of the three forms. Whether their numbers fit is not looked at."""
+    """Read groups in any of the three forms (lists, iota, mesh); the verifier checks their ids."""
     if text.startswith("mesh"):
         return _as_written(_mesh(text), text)
     if text.startswith("["):
@@ -54,18 +56,17 @@ def read_groups(text: str) -> ReplicaGroups:
 
 
 def read_pairs(text: str) -> SourceTargetPairs:
-    """``{{0,1},{1,2}}``."""
+    """Read ``{{0,1},{1,2}}``."""
     return _as_written(SourceTargetPairs(_pairs(text)), text)
 
 
 def show_written(value: ReplicaGroups | SourceTargetPairs) -> str:
-    """Groups or pairs as they were written, else their canonical text."""
+    """Return the text that groups or pairs were parsed from, else the canonical one."""
     return value.spelling or str(value)
 
 
 def send_recv_pairs(frontend_attributes: str) -> tuple[tuple[int, int], ...] | None:
-    """Return the pairs that send and recv carry in ``_xla_send_recv_source_target_pairs``, if
-    any."""
+    """Return the pairs in a send's or recv's ``_xla_send_recv_source_target_pairs``, or None."""
     found = _SEND_RECV.search(frontend_attributes)
     return None if found is None else _pairs(_balanced(found[1]))
 
@@ -75,7 +76,7 @@ def _as_written(value: V, text: str) -> V:
 
 
 def _balanced(text: str) -> str:
-    """Return the text up to where its first brace closes."""
+    """Return the prefix up to the brace that closes the first one."""
     depth = 0
     for position, character in enumerate(text):
         depth += (character == "{") - (character == "}")

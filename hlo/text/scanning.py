@@ -1,7 +1,7 @@
-"""Finding fields in HLO: comments, strings, where brackets close, and what lies between commas.
+"""Scan HLO text: comments, strings, matching brackets, and fields between commas.
 
-Nothing recurses: depth is counted, so hostile nesting costs a counter. Every pattern takes a
-string that nothing closes as one token, so that no character is looked at more than a few times.
+Nothing recurses: depth is counted, so hostile nesting costs a counter. Every pattern takes an
+unterminated string as one token, so that no character is scanned more than a few times.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BRACKETS = dict(zip("([{", ")]}", strict=True))
 
 
 class Unbalanced(ValueError):
-    """A bracket or string that nothing closes, or closes wrongly; ``position`` is where."""
+    """A bracket or string that is not closed, or by the wrong one, at offset ``position``."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class Unbalanced(ValueError):
 
 
 def closing(text: str, start: int) -> int:
-    """Return the place of the bracket that closes the one at ``start``."""
+    """Return the offset of the bracket that closes the one at ``start``; raise Unbalanced."""
     stack: list[str] = []
     for match in _TOKEN.finditer(text, start):
         token = match[0]
@@ -58,8 +58,7 @@ def closing(text: str, start: int) -> int:
 
 
 def parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the fields between commas at the outermost level, as stripped (start, end); none if
-    empty."""
+    """Split at commas outside of brackets; return each stripped (start, end), none if blank."""
     found: list[tuple[int, int]] = []
     depth, begin = 0, start
     for match in _TOKEN.finditer(text, start, end):
@@ -78,7 +77,7 @@ def parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def fields(text: str) -> list[str]:
-    """Return the texts between the commas of a text, at the outermost level."""
+    """Split a text at commas outside of brackets; return the stripped fields."""
     return [text[start:end] for start, end in parts(text, 0, len(text))]
 
 
@@ -91,9 +90,9 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def without_comments(text: str) -> str:
-    """Return the text with spaces for comments: what stands somewhere still stands there.
+    """Replace comments by spaces, so that all offsets stay the same.
 
-    Looks for strings only on lines with something that may start a comment: those are few.
+    Strings are only scanned on lines with something that may start a comment: those are few.
     """
     pieces: list[str] = []
     kept = scanned = 0  # copied into pieces, known to be outside of strings
@@ -114,7 +113,7 @@ def without_comments(text: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name without what the text had around it."""
+    """Strip the % or quotes before, and the colon behind a name in the text."""
     return name.removeprefix("%").removesuffix(":").strip('"')
 
 
@@ -131,27 +130,26 @@ KEYWORDS = frozenset(
 
 
 def quoted(name: str) -> str:
-    """Write a name as text: behind a % if it is a word of the language, in quotes if it is spelled
-    like no name."""
+    """Format a name: with a % if it is a keyword, also in quotes if it is no plain identifier."""
     if not _PLAIN_NAME.fullmatch(name):
         return f'%"{name}"'
     return f"%{name}" if name in KEYWORDS or name in ELEMENT_TYPES else name
 
 
 def percent(name: str) -> str:
-    """Write a name as text, always behind a %."""
+    """Format a name with a %."""
     return f"%{quoted(name).removeprefix('%')}"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text, and ``code``: the same with spaces for comments, at the same places."""
+    """Hold a text, and ``code``: the same with comments blanked, at the same offsets."""
 
     text: str
     code: str
 
     def fail(self, message: str, position: int) -> NoReturn:
-        """ParseError at a place of the text."""
+        """Raise ParseError at an offset, with its line, column and source line."""
         position = min(position, len(self.text))
         line = self.text.count("\n", 0, position) + 1
         start = self.text.rfind("\n", 0, position) + 1
@@ -160,12 +158,12 @@ class Source:
         raise ParseError(message, line, position - start + 1, source)
 
     def skip(self, position: int) -> int:
-        """Behind white space."""
+        """Return the offset of the next character that is not white space."""
         match = _VISIBLE.search(self.code, position)
         return len(self.code) if match is None else match.start()
 
     def closing(self, position: int) -> int:
-        """Return the place of the bracket that closes the one at a position."""
+        """Return the offset of the bracket that closes the one at an offset; raise ParseError."""
         flat = _FLAT.match(self.code, position)
         if flat is not None:
             return flat.end() - 1
@@ -176,7 +174,7 @@ class Source:
 
 
 def source_of(text: str) -> Source:
-    """ParseError if nothing closes a comment."""
+    """Return a text as a Source; raise ParseError for an unterminated comment."""
     try:
         return Source(text, without_comments(text))
     except Unbalanced as error:

@@ -1,4 +1,4 @@
-"""Shapes from text."""
+"""Read shapes: ``f32[2,<=3]{1,0:T(8,128)}``, ``(s32[], f32[2])``."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _DEPTH = 64  # hashing and comparing a shape recurse
 
 
 class ShapeReader:
-    """Reads shapes, in text without comments, and remembers them by their text."""
+    """Read shapes from text without comments; cache them by their text."""
 
     def __init__(self) -> None:
         self.known: dict[str, Shape] = {}
         self._layouts: dict[tuple[str, int], Layout] = {}  # by text and rank
 
     def read(self, text: str, depth: int = 0) -> Shape:
-        """Read a shape; ValueError says what is wrong with the text."""
+        """Read a shape; raise ValueError if the text is malformed."""
         known = self.known.get(text)
         if known is None:
             known = self._tuple(text, depth) if text.startswith("(") else self._array(text)
@@ -85,7 +85,7 @@ class ShapeReader:
 
 
 def _nesting(text: str) -> int:
-    """Measure how deep parentheses nest."""
+    """Return the nesting depth of parentheses; 0 if there are too few to exceed the limit."""
     if text.count("(") <= _DEPTH:
         return 0
     steps = ((character == "(") - (character == ")") for character in text)
@@ -97,7 +97,7 @@ def _static(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
 
 
 def _dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    """Return the sizes, and which are bounded; nothing if none is."""
+    """Return the sizes, and which of them are bounded: () if none is."""
     dims: list[int] = []
     dynamic: list[bool] = []
     for part in text.split(",") if text.strip() else ():

@@ -1,8 +1,8 @@
-"""Locate instructions in the user's own source: the file and line in their metadata.
+"""Locate instructions in the user's source code, by file and line in their metadata.
 
-Frameworks write ``metadata={op_name="jit(f)/sin" source_file="f.py" source_line=3}``, or, in place
+Frameworks write ``metadata={op_name="jit(f)/sin" source_file="f.py" source_line=3}``, or, instead
 of file and line, ``stack_frame_id=5``: a row of the tables before the first computation
-(``Module.preamble``), which leads to a location and that to the name of a file.
+(``Module.preamble``), which refers to a location, and that to a file name.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _FIELD = pattern(r"([a-z_]++)=(\d++)")
 
 
 def located(error: Error, module: Module, instruction: Instruction) -> Error:
-    """Add an instruction to an error: ``LINE: %name = opcode: message (from ORIGIN)``. An error
-    that has one gets at most the line of source of the instruction that called it."""
+    """Return an error with an instruction added: ``LINE: %name = opcode: message (from ORIGIN)``.
+    An error that names one already only gets the source line of the caller."""
     text, metadata = str(error), instruction.annotations.get("metadata", "")
     found = "".join(c if c.isprintable() else "?" for c in origin(metadata, module.preamble))
     if "%" not in text:
@@ -39,20 +39,20 @@ def located(error: Error, module: Module, instruction: Instruction) -> Error:
 
 
 def line_of(module: Module, instruction: Instruction) -> str:
-    """Format the line that an instruction is on, as the begin of a message; empty without text."""
+    """Format an instruction's line number as the prefix of a message; "" without text."""
     if instruction.offset < 0 or not module.text:
         return ""
     return f"{module.text.count(chr(10), 0, instruction.offset) + 1}: "
 
 
 def has_source(metadata: str) -> bool:
-    """Test whether metadata names a line of source."""
+    """Return whether metadata names a source line."""
     return "stack_frame_id=" in metadata or "source_file=" in metadata
 
 
 def operation_name(instruction: Instruction) -> str:
-    """Return the ``op_name`` of an instruction's metadata; of a parameter of a framework's program
-    it is the user's own name. Empty if there is none."""
+    """Return the ``op_name`` of an instruction's metadata, "" if there is none. For a parameter of
+    a framework's program it is the user's own name."""
     found = _OP_NAME.search(instruction.annotations.get("metadata", ""))
     return found[1] if found else ""
 
@@ -65,7 +65,7 @@ def origin(metadata: str, preamble: str) -> str:
 
 
 class SourceLines:
-    """Find the lines of source of a module's instructions, whose tables are read once."""
+    """Look up source lines of a module's instructions; its tables are parsed once."""
 
     def __init__(self, preamble: str) -> None:
         self._preamble = preamble

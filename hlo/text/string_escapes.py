@@ -1,4 +1,4 @@
-"""Quoted strings: what stands between the quotes, with C's escapes."""
+"""Read and print quoted strings with C's escapes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ _SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "
 
 
 def read_string(text: str) -> str:
-    """Read the characters that a quoted string with C's escapes stands for; their bytes are
-    UTF-8."""
+    """Decode a quoted string with C's escapes (UTF-8); raise ValueError without quotes."""
     if len(text) < 2 or text[0] not in "\"'" or text[-1] != text[0]:
         raise ValueError("expected a quoted string")
     if "\\" not in text:

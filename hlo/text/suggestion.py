@@ -1,4 +1,4 @@
-"""``; did you mean …?``"""
+"""Suggest known names for misspelled ones in error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMES, _LENGTH = 10_000, 100
 
 
 def suggestion(name: str, known: Collection[str]) -> str:
-    """``; did you mean 'x'?`` if something known is spelled nearly so, else nothing."""
+    """Return ``; did you mean 'x'?`` for the known name closest to ``name``, "" without one."""
     if len(name) > _LENGTH:
         return ""
     candidates = [other for other in islice(known, _NAMES) if len(other) <= _LENGTH]
