@@ -1,5 +1,5 @@
-"""Which results share memory with which operands: values of ``output_to_operand_aliasing``, and of
-``input_output_alias`` and ``buffer_donor`` of headers."""
+"""Represent aliasing of results with operands: the values of ``output_to_operand_aliasing``, and of
+the header's ``input_output_alias`` and ``buffer_donor``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hlo.types import Shape, TupleShape
 
 
 class Alias(NamedTuple):
-    """``{0}: (1, {2})``: the part ``output`` of the result lies where the part ``part`` of operand
-    (in headers: parameter) ``number`` was. ``kind`` is may-alias, must-alias, or not said."""
+    """``{0}: (1, {2})``: part ``output`` of the result shares the buffer of part ``part`` of
+    operand (in headers: parameter) ``number``. ``kind`` is may-alias, must-alias, or ""."""
 
     output: tuple[int, ...]
     number: int
@@ -19,14 +19,14 @@ class Alias(NamedTuple):
 
 
 class Donor(NamedTuple):
-    """``(1, {2})``: a part of a parameter in whose memory any result may lie."""
+    """``(1, {2})``: a part of a parameter whose buffer any result may reuse."""
 
     number: int
     part: tuple[int, ...]
 
 
 def part_of(shape: Shape, index: tuple[int, ...]) -> Shape | None:
-    """Return the part of a shape at an index; None if it has no such part."""
+    """Return the subshape at a tuple index; None if there is none."""
     for place in index:
         if not isinstance(shape, TupleShape) or not 0 <= place < len(shape.elements):
             return None

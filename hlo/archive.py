@@ -22,29 +22,29 @@ _ARRAY, _ARCHIVES = b"\x93NUMPY", (b"PK\x03\x04", b"PK\x05\x06")
 def write(
     path: Path, arrays: Iterable[tuple[str, np.ndarray]], *, is_compressed: bool = False
 ) -> None:
-    """Write named arrays; a single result without a place in a tuple is called ``result``."""
+    """Write named arrays; an array with an empty name is called ``result``."""
     named: dict[str, Any] = {name or "result": _stored(array) for name, array in arrays}
     with path.open("wb") as file:
         (np.savez_compressed if is_compressed else np.savez)(file, **named)
 
 
 def _stored(array: np.ndarray) -> np.ndarray:
-    """Return an array of a type that NumPy does not know as bytes of its size (V1, V2), as it comes
-    back: of f8e5m2 NumPy writes what it cannot read."""
+    """Return an array of a type that NumPy lacks (bf16, …) as raw bytes of its size (V1, V2), which
+    it reads back: as f8e5m2 it would write a file that it cannot read."""
     is_known = array.dtype.isbuiltin == 1
     return array if is_known else array.view(np.dtype(("V", array.dtype.itemsize)))
 
 
 def numbered(arguments: Value) -> list[tuple[str, np.ndarray]]:
-    """Return the arrays of arguments as ``p0``, ``p1``, …, those of tuples one after the other."""
+    """Flatten arguments to arrays named ``p0``, ``p1``, …, tuples in order."""
     return [(f"p{n}", array) for n, array in enumerate(arrays_of(arguments))]
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
     """Read the arrays of an ``.npz``, or the one of an ``.npy``.
 
-    Types that NumPy does not know (bf16, …) come back as bytes of their size (V2, …). ArgumentError
-    for other files, and for arrays of Python objects, which would be code to run.
+    Types that NumPy lacks (bf16, …) are returned as raw bytes of their size (V2, …). Raises
+    ArgumentError for other files, and for arrays of Python objects, which would be code to run.
     """
     with path.open("rb") as file:
         return _arrays(path, file)
@@ -72,7 +72,7 @@ def _arrays(path: Path, file: BinaryIO) -> dict[str, np.ndarray]:
 
 
 def typed(array: np.ndarray, shape: Shape) -> np.ndarray:
-    """Bytes that were read are of their type again; anything else stays."""
+    """Restore the element type of an array read as raw bytes; return any other unchanged."""
     if array.dtype.kind != "V" or not isinstance(shape, ArrayShape):
         return array
     dtype = shape.element_type.dtype

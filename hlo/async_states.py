@@ -1,7 +1,8 @@
-"""States of asynchronous calls: ``((operands so far), result so far, contexts…)``.
+"""Compare states of async calls, ``((operands so far), result so far, contexts…)``, with callees.
 
-Operands and parts of the result may come later, by async-updates: both are prefixes of what the
-computation takes and gives. Source: ``CheckAsyncOpComputationShapes`` of XLA's ``hlo_verifier.cc``.
+Operands and parts of the result may be added by async-updates: both are prefixes of the
+computation's parameters and result. Source: ``CheckAsyncOpComputationShapes`` of XLA's
+``hlo_verifier.cc``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from hlo.types import Shape, TupleShape, compatible
 
 
 def is_prefix(part: Shape, whole: Shape) -> bool:
-    """Test whether a result so far is the first part of a result: nothing, first elements, all."""
+    """Return whether a partial result is a prefix of the whole: nothing, first elements, or all."""
     if compatible(part, whole):
         return True
     if not isinstance(part, TupleShape):
@@ -23,8 +24,8 @@ def is_prefix(part: Shape, whole: Shape) -> bool:
 
 
 def is_whole(state: Shape, computation: Computation) -> bool:
-    """Test whether a state has all operands and all of the result: that is when the computation is
-    evaluated, once."""
+    """Return whether a state has all operands and the whole result; the first such state of a chain
+    is where the computation is evaluated."""
     assert isinstance(state, TupleShape) and isinstance(state.elements[0], TupleShape)
     bound = len(state.elements[0].elements) == len(computation.parameters)
     return bound and compatible(state.elements[1], computation.root_instruction.shape)

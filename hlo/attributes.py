@@ -1,7 +1,7 @@
-"""The values that attributes hold.
+"""Represent the values of attributes.
 
 An attribute has one syntax, and so one type of value, whatever the op; ``hlo/text/codecs.py`` reads
-and prints them by name. Aliasing and groups of ranks are in modules of their own.
+and prints them by name. Aliasing and replica groups are in modules of their own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionDimensions:
-    """``dim_labels=b01f_01io->b01f``: which dimension is what. Spatial ones in label order."""
+    """``dim_labels=b01f_01io->b01f``: the dimension of each role; spatial ones in label order."""
 
     input_batch: int
     input_feature: int
@@ -52,8 +52,8 @@ class ConvolutionDimensions:
 
 @dataclass(frozen=True, slots=True)
 class OperandSparsity:
-    """``{sparsity=1x4 dimension=1 stride=1 idx=2}``: of 4 elements along a dimension 1 is stored,
-    and operand 2 says which; None is what is not said."""
+    """``{sparsity=1x4 dimension=1 stride=1 idx=2}``: 1 of 4 elements along a dimension is stored,
+    and operand 2 has its index in the block. None is a field that is not given."""
 
     sparsity: tuple[int, int] | None = None
     dimension: int | None = None
@@ -69,7 +69,7 @@ class OperandSparsity:
 
 @dataclass(frozen=True, slots=True)
 class SparsityConfig:
-    """``sparsity_config={lhs={…} rhs={…}}``: the operands of a convolution that are sparse."""
+    """``sparsity_config={lhs={…} rhs={…}}``: the sparse operands of a convolution."""
 
     lhs: OperandSparsity | None = None
     rhs: OperandSparsity | None = None
@@ -86,7 +86,7 @@ def _named(parts: Iterable[str]) -> str:
 @dataclass(frozen=True, slots=True)
 class Domain:
     """``domain={kind="sharding", entry={…}, exit={…}}``: the shardings on both sides of an
-    instruction, which no result depends on, are text, as the annotation ``sharding`` is."""
+    instruction, as text, like the annotation ``sharding``: no result depends on them."""
 
     kind: str
     entry: str

@@ -12,8 +12,8 @@ from hlo.values import Value, placed
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two arrays differ. ``first`` is the first index, ``bits`` both elements there in hex;
-    ``first`` is None where not even types and shapes agree, and ``bits`` says what they are."""
+    """Hold where two arrays differ: how many elements do, the index of the first, and both elements
+    there in hex. If types or shapes differ, ``first`` is None, and ``bits`` are these."""
 
     output: str
     elements: int
@@ -32,7 +32,7 @@ class Difference:
 
 
 def differences(expected: Value, actual: Value) -> list[Difference]:
-    """List a difference for each output that is not equal bit by bit."""
+    """Return a difference for each output that is not equal bit by bit."""
     one, other = list(placed(expected)), list(placed(actual))
     if len(one) != len(other):
         return [Difference("result", 0, 0, None, (f"{len(one)} arrays", f"{len(other)} arrays"))]
@@ -71,7 +71,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
 
 
 def _hex(array: np.ndarray, flat: int) -> str:
-    """Return the element's bytes, most significant first; a complex number as two numbers."""
+    """Format an element's bytes, most significant first; a complex number as two numbers."""
     if array.dtype.kind == "c":
         return f"({_hex(array.real, flat)}, {_hex(array.imag, flat)})"
     element = np.ascontiguousarray(array).reshape(-1)[flat : flat + 1]

@@ -1,4 +1,4 @@
-"""Check the operands and results of custom calls whose targets both columns know."""
+"""Check the operands and results of custom calls that both interp and backend_c implement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROUTINE = re.compile(r"lapack_[sdcz](potrf|trsm)_ffi")
 
 
 def require_fitting(target: str, operands: Sequence[Dims], results: Sequence[Dims]) -> None:
-    """Unsupported if a target is known, but not for such operands and results."""
+    """Raise Unsupported if a target is known, but not with operands and results of these dims."""
     routine = _ROUTINE.fullmatch(target)
     fits = _FITS.get(routine[1] if routine is not None else target)
     if fits is not None and not fits(operands, results):

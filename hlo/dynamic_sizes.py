@@ -1,9 +1,9 @@
-"""Bounded dimensions: which sizes must agree at run time, and what has no meaning.
+"""Define the semantics of bounded dimensions: which actual sizes must agree, and what is undefined.
 
 An array of ``f32[<=5]`` has an actual size in every run. Where an op needs equal sizes of two
 dimensions, verification shows that their bounds are equal; actual sizes that differ are cut to the
-smallest. Of the bounded dimensions of elementwise operands, one of actual size 1 stretches to the
-size of the others, as XLA's ``DynamicPadder`` has it.
+smallest. Of the bounded dimensions of elementwise operands, one of actual size 1 is broadcast to
+the size of the others, as in XLA's ``DynamicPadder``.
 """
 
 from __future__ import annotations
@@ -21,24 +21,23 @@ _Rule = Callable[[Sequence[ArrayShape], _Attributes], Iterator[Sequence[_Place]]
 
 
 class Agreement(NamedTuple):
-    """Dimensions that must be of one size: (operand, dimension) each. Where ``stretches``, a
-    bounded one of actual size 1 takes the size of the others."""
+    """Hold dimensions that must have one actual size: pairs (operand, dimension). If ``stretches``,
+    a bounded one of actual size 1 is broadcast to the size of the others."""
 
     places: tuple[_Place, ...]
     stretches: bool = False
 
 
 def has_bounds(shape: Shape) -> bool:
-    """Test whether any dimension of any array in a shape is bounded."""
+    """Return whether any dimension of any array in a shape is bounded."""
     if isinstance(shape, ArrayShape):
         return bool(shape.dynamic)
     return any(leaf.dynamic for leaf in leaves(shape))
 
 
 def declares_bounds(opcode: str) -> bool:
-    """Return whether the text may declare dimensions of a result bounded or static as it likes, as
-    XLA's verifier lets it: what is not there is then zero. What async-start starts keeps its
-    bounds."""
+    """Return whether the text may declare result dimensions bounded or static regardless of the
+    operands, as XLA's verifier lets it: missing elements are then zero. False for async starts."""
     return opcode not in _KEEPS_BOUNDS
 
 
@@ -49,7 +48,7 @@ _ELEMENTWISE = of_family(ELEMENTWISE)
 def agreements(
     opcode: str, operands: Sequence[Shape], attributes: _Attributes
 ) -> tuple[Agreement, ...]:
-    """List the dimensions whose actual sizes must agree, where a bounded one is concerned."""
+    """Return the sets of dimensions whose actual sizes must agree and that have a bounded one."""
     arrays = [shape for shape in operands if isinstance(shape, ArrayShape)]
     if len(arrays) < len(operands) or not any(shape.dynamic for shape in arrays):
         return ()
@@ -65,19 +64,19 @@ def agreements(
 
 
 def _alike(numbers: Sequence[int], rank: int) -> Iterator[list[_Place]]:
-    """Yield all dimensions of some operands of one rank."""
+    """Yield each dimension of the numbered operands, which all have this rank, as one set."""
     for d in range(rank):
         yield [(number, d) for number in numbers]
 
 
 def _elements(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """Group the dimensions of whole arrays; scalars meet every element."""
+    """Match the dimensions of elementwise operands; scalars are broadcast."""
     rank = max(shape.rank for shape in arrays)
     return _alike([n for n, shape in enumerate(arrays) if shape.rank == rank], rank)
 
 
 def _inputs(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """Return the first half of the operands; the others are inits."""
+    """Match the dimensions of the inputs, the first half of the operands; the rest are inits."""
     return _alike(range(len(arrays) // 2), arrays[0].rank)
 
 
@@ -97,8 +96,8 @@ def _products(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator
 
 
 def _groups(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """Group the dimensions of a dot; a part of rhs for each group; group sizes for each index of
-    what comes before the ragged dimension, if they are not for all."""
+    """Match a ragged-dot: as a dot; the group dimension of rhs with the last of the group sizes;
+    and their leading dimensions, if they have any, with those that precede lhs's ragged one."""
     left, right, sizes = arrays
     taken = _integers(attributes, "lhs_batch_dims"), _integers(attributes, "lhs_contracting_dims")
     (ragged,) = _integers(attributes, "lhs_ragged_dims")
@@ -114,7 +113,7 @@ def _groups(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[l
 
 
 def _scaled(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """Group the dimensions of a dot and of its scales, whose blocks here have one element."""
+    """Match a scaled-dot: as a dot, and each scale with its operand (blocks of one element)."""
     groups = [list(pair) for pair in _products(arrays[:2], attributes)]
     taken = {place for group in groups for place in group}
     places = [(n, d) for n in (0, 1) for d in range(arrays[n].rank)]
@@ -143,7 +142,7 @@ def _gathered(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator
 
 
 def _scattered(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """Operands among each other, updates too; and both with the indices."""
+    """Match a scatter's operands, its updates, and both with its indices' batching dimensions."""
     half = len(arrays) // 2
     inputs, updates = range(half), range(half + 1, len(arrays))
     window = _integers(attributes, "update_window_dims")
@@ -175,7 +174,7 @@ def _triangles(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterato
 
 
 def _normalised(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """Yield a feature of each vector; the gradient is of the operand's sizes."""
+    """Match a batch norm: the feature dimension with each vector; the gradient with the operand."""
     feature = attributes["feature_index"]
     assert isinstance(feature, int)
     whole = [n for n, shape in enumerate(arrays) if n in (0, 4) and shape.rank == arrays[0].rank]
@@ -219,8 +218,8 @@ def _integers(attributes: _Attributes, name: str) -> tuple[int, ...]:
 
 
 class Run(NamedTuple):
-    """Neighbouring dimensions of a reshape's operand and of its result that hold equally many
-    elements. ``free`` is the result's dimension whose actual size follows from the others'."""
+    """Hold consecutive dimensions of a reshape's operand and of its result with equal products of
+    sizes. ``free`` is the one result dimension whose actual size follows from the others'."""
 
     source: tuple[int, ...]
     target: tuple[int, ...]
@@ -228,12 +227,12 @@ class Run(NamedTuple):
 
 
 def reshape_runs(source: ArrayShape, target: ArrayShape, inferred_dimension: int = -1) -> list[Run]:
-    """Return the smallest runs, in order; ValueError if it is not clear which of several bounded
-    dimensions takes what is there: ``inferred_dimension`` says which.
+    """Divide a reshape into its smallest runs, in order; raise ValueError if a run of the result
+    has several bounded dimensions and ``inferred_dimension`` names none of them.
 
-    A run of n elements gives a free dimension n divided, rounded down, by the product of the
-    others', which are of the size of their bounds; elements that are too many are dropped. Without
-    a free dimension, missing ones are zero.
+    Of n actual elements of a run, the free dimension gets n divided, rounded down, by the product
+    of the others' bounds; excess elements are dropped. Without a free dimension, missing elements
+    are zero.
     """
     runs = list(_runs(source.dims, target.dims))
     if source.dims == target.dims:
@@ -244,7 +243,7 @@ def reshape_runs(source: ArrayShape, target: ArrayShape, inferred_dimension: int
 def meaningless(
     opcode: str, operands: Sequence[Shape], attributes: _Attributes, result: Shape
 ) -> str:
-    """Why an instruction on bounded dimensions has no meaning here; nothing if it has."""
+    """Return why an instruction on bounded dimensions is undefined, "" if it is defined."""
     rule = _MEANINGLESS.get(opcode)
     arrays = [shape for shape in (*operands, result) if isinstance(shape, ArrayShape)]
     if rule is None or not any(shape.dynamic for shape in arrays):
@@ -274,7 +273,7 @@ def _bitcast(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
 
 
 def _in_memory(shape: ArrayShape) -> ArrayShape:
-    """Return the dimensions from major to minor."""
+    """Return the shape with its dimensions from major to minor."""
     minor_to_major = shape.layout.minor_to_major if shape.layout else range(shape.rank)[::-1]
     order = tuple(reversed(minor_to_major))
     dynamic = tuple(is_bounded(shape, d) for d in order)
@@ -312,8 +311,8 @@ def _blocks(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
 
 
 def _index_vectors(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
-    """Describe bounded index vectors: of gather's second operand, and of scatter's operand between
-    the operands and the updates."""
+    """Return why a gather or scatter is undefined: its index vectors have a bounded length. The
+    indices are a gather's second operand, and stand between a scatter's operands and updates."""
     vector = attributes["index_vector_dim"]
     assert isinstance(vector, int)
     indices = arrays[1] if "offset_dims" in attributes else arrays[(len(arrays) - 1) // 2]

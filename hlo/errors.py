@@ -1,7 +1,7 @@
-"""Every error this project raises on purpose.
+"""Define every error that this project raises on purpose.
 
-Each one says what is wrong, where, and what to do about it when that is known; anything else that
-escapes is a defect of ours.
+Each one says what is wrong, where, and what to do about it when that is known; any other exception
+that escapes is a defect of this project.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class Error(Exception):
 
 
 def explained(error: BaseException) -> str:
-    """Format an error with the details of the VerifyError that it came from, if it did."""
+    """Format an error, with the details of the VerifyError among its causes if there is one."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, VerifyError):
         cause = cause.__cause__

@@ -1,4 +1,4 @@
-"""Constants: their values and their text."""
+"""Represent constants."""
 
 from __future__ import annotations
 

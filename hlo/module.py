@@ -1,4 +1,4 @@
-"""A program as data: Module, Computation, Instruction.
+"""Represent a program as data: Module, Computation, Instruction.
 
 Names are the identity of things: operands and called computations are names, the order is the
 text's. ``attributes`` change the result and hold values; ``annotations`` do not and hold text.
@@ -48,7 +48,7 @@ def _number(parameter: Instruction) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Computation:
-    """Instructions in an order in which they can be evaluated; one of them is ``root``."""
+    """Instructions in topological order, operands before users; one of them is ``root``."""
 
     name: str
     instructions: tuple[Instruction, ...]
@@ -89,7 +89,7 @@ class Module:
         return line(self)
 
     def _repr_html_(self) -> str:
-        """Show what it takes, gives and consists of in a notebook."""
+        """Return an HTML summary for notebooks: parameters, result and opcodes."""
         return html(self)
 
     @property

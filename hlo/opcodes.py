@@ -1,4 +1,4 @@
-"""State the facts about each opcode (XLA's ``hlo_opcode.h``): its family and its traits.
+"""Define each opcode's family and traits (XLA's ``hlo_opcode.h``), in one table.
 
 A *family* is the file of ``hlo/ops`` that has the op's signature. A *trait* is a fact about an
 opcode that holds for all its operands and attributes. ``tests/test_opcode_traits.py`` and
@@ -27,7 +27,7 @@ COLLECTIVE = "collective"
 
 
 class Trait(enum.Flag):
-    """Facts about opcodes; ``A | B`` is both of them."""
+    """Flags for facts about opcodes; ``A | B`` is both of them."""
 
     NONE = 0
 
@@ -88,7 +88,7 @@ RANKS, EXCHANGES, BY_PARTITION = Trait.RANKS, Trait.EXCHANGES, Trait.BY_PARTITIO
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """One opcode, and what holds of it."""
+    """Hold an opcode's name, family and traits."""
 
     name: str
     family: str
@@ -248,7 +248,7 @@ OPCODES: Mapping[str, Opcode] = {row.name: row for row in _ROWS}
 
 
 def having(traits: Trait) -> frozenset[str]:
-    """Return the opcodes that have all of some traits."""
+    """Return the opcodes that have all given traits."""
     return frozenset(row.name for row in _ROWS if traits in row.traits)
 
 

@@ -1,4 +1,4 @@
-"""Ask the operating system what this process has; what a system does not say is None."""
+"""Query the operating system for this process's resources; None where it does not tell."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ except ImportError:  # on Windows
 
 
 def processors() -> int:
-    """Count the processors that this process may use; where that is not said, those there are."""
+    """Return the number of processors that this process may use; of all if that is unknown."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def main_memory() -> int | None:
-    """Return the bytes of main memory."""
+    """Return the size of main memory in bytes, or None."""
     if not hasattr(os, "sysconf"):
         return None
     try:
@@ -33,7 +33,7 @@ def main_memory() -> int | None:
 
 
 def peak_memory() -> int | None:
-    """Return the most bytes of main memory that this process had so far."""
+    """Return this process's peak resident memory in bytes, or None."""
     if resource is None:
         return None
     most: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -41,9 +41,9 @@ def peak_memory() -> int | None:
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep memory that is freed for what is allocated next, where it can be told
-    to (glibc), instead of giving it back. Programs of large arrays take a third less processor
-    time, and no more memory at their peak: no page is cleared again for each new array."""
+    """Let malloc keep freed memory for later allocations instead of returning it to the system
+    (glibc only). Programs of large arrays take a third less processor time, and no more memory at
+    their peak: no page is cleared again for each new array."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, _NEVER)

@@ -1,4 +1,4 @@
-"""Slices that a collective-permute moves: which buffer each is of, and where it starts.
+"""Locate the slices that a collective-permute moves: the buffer and the start of each.
 
 Source: ``CheckInplaceCollectivePermute`` of XLA's ``hlo_verifier.cc``.
 """
@@ -13,11 +13,12 @@ Parts = Callable[[T], Sequence[T] | None]
 
 
 def placed_slices(buffers: int | None, starts: T, parts: Parts[T]) -> list[tuple[int, T]]:
-    """List (number of the buffer, start) of each slice, in the order of ``slice_sizes``.
+    """Return (buffer number, start) of each slice, in the order of ``slice_sizes``.
 
-    Of one buffer (None) ``starts`` are the start of its only slice, scalars, or a tuple of starts;
-    of a tuple of buffers they are a tuple of such, one for each, else ValueError. ``parts`` opens a
-    tuple, and gives None of anything else.
+    For a single buffer (``buffers`` is None), ``starts`` is a scalar or a tuple of scalars, the
+    start of its one slice, or a tuple of such starts. For a tuple of ``buffers`` buffers it is a
+    tuple of these, one for each buffer; raises ValueError otherwise. ``parts`` returns a tuple's
+    elements, None for the rest.
     """
     if buffers is None:
         return [(0, start) for start in _starts(starts, parts)]

@@ -1,4 +1,4 @@
-"""Read a program from a file: every error names the file."""
+"""Read a program from a file, whose name is in every error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read(path: Path) -> Module:
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Errors from inside begin with the file: ``FILE:LINE: …`` or ``FILE: …``."""
+    """Prefix errors raised inside with the file: ``FILE:LINE: …`` or ``FILE: …``."""
     try:
         yield
     except Error as error:

@@ -1,7 +1,7 @@
-"""Ranks that a module is made for, and whether it asks about them.
+"""Read the number of ranks that a module declares, and whether its results depend on them.
 
 A *rank* is one replica of one partition; its number is ``replica * partitions + partition``, which
-the language calls the flattened id. Source: XLA's ``collective_ops_utils.h``.
+HLO calls the flattened id. Source: XLA's ``collective_ops_utils.h``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _RANKS = having(RANKS)
 
 
 def declared(module: Module) -> tuple[int, int]:
-    """Return the ``replica_count`` and ``num_partitions`` of the module's header: 1 if it has
-    none."""
+    """Return the header's ``replica_count`` and ``num_partitions``, 1 where absent; raise
+    ArgumentError if one is malformed."""
 
     def count(name: str) -> int:
         text = str(module.attributes.get(name, "1"))
@@ -29,5 +29,5 @@ def declared(module: Module) -> tuple[int, int]:
 
 
 def knows_ranks(module: Module) -> bool:
-    """Test whether a module behaves differently on one rank than on one of many."""
+    """Return whether a module has instructions whose result depends on the rank, or other ranks."""
     return any(i.opcode in _RANKS for c in module.computations for i in c.instructions)

@@ -1,4 +1,4 @@
-"""Groups and pairs of ranks, as attributes write them, and the ids that they stand for.
+"""Represent replica groups and source-target pairs, and expand them to ids.
 
 Groups are written in three ways: as lists ``{{0,1},{2,3}}``, as a transposed iota
 ``[2,4]<=[4,2]T(1,0)``, or as axes of a mesh ``mesh['x'=2,'y'=4] {'y'}``. A few characters of the
@@ -24,7 +24,7 @@ MOST_IDS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ListedGroups:
-    """``{{0,1},{2,3}}``: the ids of each group. No groups are one of all ids."""
+    """``{{0,1},{2,3}}``: the ids of each group. Without groups, all ids are one."""
 
     groups: Groups = ()
     spelling: str = field(default="", compare=False, repr=False)
@@ -60,7 +60,7 @@ class IotaGroups:
 
 @dataclass(frozen=True, slots=True)
 class AxisPart:
-    """``'y':(2)3``: of an axis taken as 2 × 3 × the rest, the 3; size 0 is all behind the 2."""
+    """``'y':(2)3``: of an axis of size 2 × 3 × …, the factor 3; size 0 is all behind the 2."""
 
     axis: str
     before: int = 1
@@ -73,8 +73,8 @@ class AxisPart:
 
 @dataclass(frozen=True, slots=True)
 class MeshGroups:
-    """``mesh['x'=2,'y'=4], device_ids=(…) {'y'}``: devices in a mesh of named axes, by default in
-    order; those that differ only along some axes, or parts of them, are one group."""
+    """``mesh['x'=2,'y'=4], device_ids=(…) {'y'}``: devices (by default 0, 1, …) in a mesh of named
+    axes; those that differ only along the axes, or parts of axes, in ``along`` are a group."""
 
     axes: tuple[tuple[str, int], ...]
     along: tuple[AxisPart, ...]
@@ -94,7 +94,7 @@ ALL_IDS = ListedGroups()
 
 @dataclass(frozen=True, slots=True)
 class SourceTargetPairs:
-    """``{{0,1},{1,2}}``: who sends to whom."""
+    """``{{0,1},{1,2}}``: pairs of (sender, receiver)."""
 
     pairs: tuple[tuple[int, int], ...] = ()
     spelling: str = field(default="", compare=False, repr=False)
@@ -112,7 +112,7 @@ def _lists(rows: Iterable[Iterable[int]]) -> str:
 
 
 def check(groups: ReplicaGroups) -> None:
-    """ValueError("expected …") if the numbers of groups do not fit each other."""
+    """Raise ValueError("expected …") if the sizes in an iota or a mesh are inconsistent."""
     if isinstance(groups, IotaGroups):
         if groups.count < 1 or groups.size < 1:
             raise ValueError("expected a number of groups and a number of ids in each before <=")
@@ -130,7 +130,7 @@ def check(groups: ReplicaGroups) -> None:
 
 
 def _checked(ids: Iota) -> int:
-    """Count ids; ValueError if there are too many."""
+    """Return the number of ids of an iota; raise ValueError if they are too many."""
     total = _product(ids.dims)
     if ids.permutation and sorted(ids.permutation) != list(range(len(ids.dims))):
         raise ValueError("expected each dimension once in T(…)")
@@ -138,7 +138,7 @@ def _checked(ids: Iota) -> int:
 
 
 def _product(sizes: Iterable[int]) -> int:
-    """Return the product of sizes; ValueError as soon as it is too many ids."""
+    """Return the product of sizes; raise ValueError as soon as it exceeds MOST_IDS."""
     total = 1
     for size in sizes:
         if size < 0:
@@ -150,8 +150,8 @@ def _product(sizes: Iterable[int]) -> int:
 
 
 def expanded(groups: ReplicaGroups) -> Groups:
-    """Return the ids in each group, in order, of groups that :func:`check` accepts; none: all are
-    one."""
+    """Return the ids of each group, in order; () for one group of all ids. :func:`check` must
+    accept the groups."""
     if isinstance(groups, ListedGroups):
         return () if groups.groups == ((),) else groups.groups
     if isinstance(groups, IotaGroups):
@@ -188,7 +188,7 @@ def _array(ids: Iota) -> np.ndarray:
 
 
 def _transposed(ids: np.ndarray, dims: Sequence[int], permutation: Sequence[int]) -> np.ndarray:
-    """Transpose an array of these dims. NumPy takes 64 dimensions: those of size 1 are left out."""
+    """Reshape ids to dims, and transpose. Dims of 1 are left out, as NumPy has at most 64."""
     places = {d: n for n, d in enumerate(d for d, size in enumerate(dims) if size != 1)}
     array = ids.reshape([dims[d] for d in places])
     order = [places[d] for d in permutation if d in places]
@@ -200,8 +200,9 @@ def _rows(ids: np.ndarray, size: int) -> Groups:
 
 
 def _factors(mesh: MeshGroups) -> tuple[tuple[int, ...], list[int]]:
-    """Return the sizes into which parts cut the axes of a mesh, and which of them are those
-    parts."""
+    """Split the axes of a mesh at the boundaries of all parts; return the sizes of the factors, and
+    the indices of those in ``along``. Raises ValueError for overlaps, and parts that do not divide
+    an axis."""
     sizes = dict(mesh.axes)
     if len(sizes) != len(mesh.axes) or any(size < 1 for size in sizes.values()):
         raise ValueError("expected axes of different names in a mesh")
@@ -229,5 +230,5 @@ def _factors(mesh: MeshGroups) -> tuple[tuple[int, ...], list[int]]:
 
 
 def _end(part: AxisPart, size: int) -> int:
-    """Compute where a part of an axis ends."""
+    """Return the product of an axis' factors up to the end of a part."""
     return part.before * (part.size or size // max(part.before, 1))

@@ -1,7 +1,7 @@
-"""Sparse operands of a convolution: of each block of elements along a dimension one is stored.
+"""Describe sparse operands of a convolution: one element of each block along a dimension is stored.
 
-Which one it is, is in an array of indices of the same sizes, an operand of its own: ``idx=2`` is
-operand 2. Sources: ``InferConvolveShape`` of XLA's ``shape_inference.cc``,
+Its index within the block is in an array of indices of the same shape, an operand of its own:
+``idx=2`` is operand 2. Sources: ``InferConvolveShape`` of XLA's ``shape_inference.cc``,
 ``MaterializeSparseOperand`` of ``hlo_evaluator.cc``. (XLA as of jaxlib 0.10.2 reads no ``idx=``; it
 takes a tuple of both arrays for the kernel, and refuses it when it verifies.)
 """
@@ -18,8 +18,8 @@ from hlo.types import ArrayShape
 
 
 class Sparse(NamedTuple):
-    """A sparse operand: its number (0 or 1), the dimension along which blocks lie, how many
-    elements a block has, and the operand that has the indices."""
+    """Hold a sparse operand: its number (0 or 1), the dimension of its blocks, their size in
+    elements, and the number of the operand that has the indices."""
 
     operand: int
     dimension: int
@@ -28,7 +28,7 @@ class Sparse(NamedTuple):
 
 
 def of_operands(config: SparsityConfig | None) -> Iterator[tuple[int, OperandSparsity]]:
-    """Yield the operands that are said to be sparse, by number."""
+    """Yield (number, sparsity) of the operands with a sparsity in the configuration."""
     sides = (None, None) if config is None else (config.lhs, config.rhs)
     for number, one in enumerate(sides):
         if one is not None and one != OperandSparsity():
@@ -36,8 +36,8 @@ def of_operands(config: SparsityConfig | None) -> Iterator[tuple[int, OperandSpa
 
 
 def stored_sparsely(config: SparsityConfig | None) -> list[Sparse]:
-    """List the operands that are stored sparsely, of a configuration that is verified; Unsupported
-    if it does not say where their elements are."""
+    """Return the sparse operands of a verified configuration; raise Unsupported if it lacks a field
+    that locates their elements."""
     found = []
     for number, one in of_operands(config):
         if one.sparsity is None or one.indices is None or one.stride != 1:
@@ -48,7 +48,7 @@ def stored_sparsely(config: SparsityConfig | None) -> list[Sparse]:
 
 
 def dense_shape(shape: ArrayShape, dimension: int, block: int) -> ArrayShape:
-    """Return the shape with all elements of the blocks along a dimension."""
+    """Return a sparse operand's shape with all elements of its blocks."""
     dims = list(shape.dims)
     dims[dimension] *= block
     return replace(shape, dims=tuple(dims), layout=None)

@@ -1,4 +1,4 @@
-"""Describe a module in a line, and as a table for notebooks."""
+"""Summarise a module in one line, and as HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LONGEST = 60  # characters of a shape
 
 
 def counted(number: int, noun: str) -> str:
-    """Format a number with its noun, which takes an s."""
+    """Format a number with its noun, in the plural unless it is 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def brief(shape: Shape) -> str:
-    """Format a shape, or how many arrays a long tuple holds."""
+    """Format a shape; a long tuple as its number of arrays."""
     text = str(shape)
     if len(text) <= _LONGEST or not isinstance(shape, TupleShape):
         return text
@@ -30,14 +30,14 @@ def brief(shape: Shape) -> str:
 
 
 def signature(parameters: Sequence[Shape], result: Shape) -> str:
-    """Format ``(f32[3], f32[3]) -> f32[3]``, or how many parameters there are."""
+    """Format ``(f32[3], f32[3]) -> f32[3]``; long lists as the number of parameters."""
     text = ", ".join(map(brief, parameters))
     given = text if len(text) <= _LONGEST else counted(len(parameters), "parameter")
     return f"({given}) -> {brief(result)}"
 
 
 def line(module: Module) -> str:
-    """Describe a module: its name, how large it is, what it takes and gives."""
+    """Format a module as its name, size and signature."""
     entry = module.entry
     shapes = [parameter.shape for parameter in entry.parameters]
     return (

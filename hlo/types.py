@@ -1,8 +1,8 @@
-"""Element types, shapes and layouts.
+"""Represent element types, shapes and layouts.
 
-One table describes every element type; all other code asks it instead of comparing names.
-Source of names and encodings: XLA's ``primitive_util.cc`` and the OCP/IEEE formats that
-``ml_dtypes`` implements.
+One table describes every element type; all other code asks it instead of comparing names. Source of
+names and encodings: XLA's ``primitive_util.cc`` and the OCP/IEEE formats that ``ml_dtypes``
+implements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementType:
-    """An element type: ``bits`` as the language counts them, ``dtype`` as NumPy stores them.
+    """An element type: ``bits`` is its width in HLO, ``dtype`` its NumPy type (None without data).
 
     There is one object per type: comparing is ``is``.
     """
@@ -48,12 +48,12 @@ class ElementType:
 
     @property
     def is_array(self) -> bool:
-        """Test whether the type's arrays hold data (tokens and opaque values do not)."""
+        """Return whether the type's arrays hold data (tokens and opaque values do not)."""
         return self.dtype is not None
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The NumPy type of arrays of it; only types that hold data have one."""
+        """Return the NumPy type; the element type must hold data."""
         assert self.dtype is not None, self.name
         return self.dtype
 
@@ -122,7 +122,7 @@ def element_type_of(dtype: np.dtype[np.generic]) -> ElementType | None:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The physical order of an array's elements.
+    """The order of an array's dimensions in memory.
 
     ``minor_to_major`` lists the dimensions, fastest varying first. ``suffix`` is the rest of the
     layout as printed (tiles, memory space, …): kept, without effect on values.
@@ -172,7 +172,7 @@ class ArrayShape:
 
     @property
     def storage_bits(self) -> int:
-        """Bits of an element in memory: what the layout says (``E(4)``), else whole bytes."""
+        """Return the bits of an element in memory: the layout's ``E(4)``, else whole bytes."""
         packed = re.search(r"E\((\d{1,4})\)", self.layout.suffix) if self.layout else None
         return int(packed[1]) if packed else max(8, self.element_type.bits)
 
@@ -182,7 +182,7 @@ class ArrayShape:
 
     @property
     def elements(self) -> int:
-        """The number of elements (of the bound, where dimensions are bounded)."""
+        """Return the number of elements; bounded dimensions count with their bounds."""
         return math.prod(self.dims)
 
     @property
@@ -232,7 +232,7 @@ def is_bounded(shape: ArrayShape, dimension: int) -> bool:
 
 
 def without_layout(shape: Shape) -> Shape:
-    """Return the shape as values see it."""
+    """Return the shape without layouts, which values do not depend on."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(without_layout, shape.elements)))
     return (
@@ -241,12 +241,12 @@ def without_layout(shape: Shape) -> Shape:
 
 
 def compatible(one: Shape, other: Shape) -> bool:
-    """Test whether two shapes agree up to layouts."""
+    """Return whether two shapes are equal up to layouts."""
     return one is other or without_layout(one) == without_layout(other)
 
 
 def same_bounds(one: Shape, other: Shape) -> bool:
-    """Test whether two shapes agree up to layouts, bounded dimensions included."""
+    """Return whether two shapes are equal up to layouts and to which dimensions are bounded."""
     if one is other:
         return True
     if isinstance(one, ArrayShape) and isinstance(other, ArrayShape):
@@ -258,7 +258,7 @@ def same_bounds(one: Shape, other: Shape) -> bool:
 
 
 def leaves(shape: Shape) -> tuple[ArrayShape, ...]:
-    """Return the arrays in a shape, in order."""
+    """Flatten a shape to its arrays, in order."""
     if isinstance(shape, ArrayShape):
         return (shape,)
     found: list[ArrayShape] = []

@@ -1,4 +1,4 @@
-"""Values at run time: NumPy arrays (rank 0 for scalars), None for tokens, tuples of values."""
+"""Flatten run-time values: NumPy arrays (rank 0 for scalars), None for tokens, tuples of values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Value = np.ndarray | tuple["Value", ...]
 
 
 def arrays_of(value: Any) -> Iterator[Any]:
-    """Flatten a value to its arrays, in order, without tokens; likewise a value of enclosures or
-    references in place of arrays."""
+    """Flatten a value to its arrays, in order, without tokens. Other leaves (enclosures,
+    references) are treated like arrays."""
     return (array for _, array in placed_arrays(value))
 
 
@@ -24,7 +24,7 @@ def placed_arrays(value: Any) -> Iterator[tuple[str, Any]]:
 
 def placed(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     """Flatten a value to its arrays and tokens, each with its tuple index as text: ``{1}``,
-    ``{2,0}``, nothing for a value that is no tuple."""
+    ``{2,0}``; "" for a value that is not a tuple."""
     if isinstance(value, tuple):
         for number, part in enumerate(value):
             inner = f"{place[:-1]},{number}}}" if place else f"{{{number}}}"

@@ -1,7 +1,7 @@
-"""One small walker for every interpretation of a program: shapes, NumPy arrays, C.
+"""Walk programs for every interpretation: shapes, NumPy arrays, C expressions.
 
 A *column* is a package with one function per opcode: operands positional, attributes keyword-only,
-the same names in every column. :func:`follow` calls them in order.
+the same names in every column. :func:`follow` applies them in order.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ _MONOIDS = having(MONOID)
 
 @lru_cache(maxsize=1024)
 def function_name(opcode: str) -> str:
-    """Return the Python name of an opcode: ``-`` becomes ``_``; a name Python owns gets a trailing
-    one."""
+    """Return the Python name of an opcode: ``-`` becomes ``_``, and keywords and builtins end in
+    ``_``."""
     name = opcode.replace("-", "_")
     owned = keyword.iskeyword(name) or hasattr(builtins, name)
     return f"{name}_" if owned else name
 
 
 def monoid(computation: Computation) -> str | None:
-    """Return the opcode if the computation is ``op(parameter 0, parameter 1)`` and nothing else."""
+    """Return the opcode of a computation that is a single ``op(parameter 0, parameter 1)``, in
+    either order, of a monoid; else None."""
     root = computation.root_instruction
     parameters = [p.name for p in computation.parameters]
     of_both = len(parameters) == 2 and sorted(root.operands) == sorted(parameters)
@@ -48,7 +49,7 @@ def monoid(computation: Computation) -> str | None:
 
 @dataclass(frozen=True)
 class Callee(Generic[V]):
-    """A computation as an op's function receives it: call it with values of the column."""
+    """Hold a computation as an op's function gets it: a callable on values of the column."""
 
     computation: Computation
     call: Callable[..., V]
@@ -58,12 +59,12 @@ class Callee(Generic[V]):
 
     @property
     def monoid(self) -> str | None:
-        """add, multiply, maximum, … if that is all the computation does, else None."""
+        """Return add, multiply, maximum, … if the computation is just that, else None."""
         return monoid(self.computation)
 
     def bundled(self, results: Sequence[R]) -> R | tuple[R, ...]:
-        """Return the results of a fold by this computation: a tuple if it gives one, also of one
-        result (XLA's ``InferReduceShape``), else the only one."""
+        """Return the results of a fold: a tuple if the computation returns one, also of one result
+        (XLA's ``InferReduceShape``), else the single result."""
         if isinstance(self.computation.root_instruction.shape, TupleShape):
             return tuple(results)
         (result,) = results
@@ -72,7 +73,7 @@ class Callee(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A column's function for one opcode, with the keywords only the driver can give."""
+    """Hold a column's function for one opcode, and which keywords of the driver it takes."""
 
     function: Callable[..., object]
     given: frozenset[str]  # of _GIVEN, those that the signature names
@@ -86,7 +87,7 @@ _GIVEN = frozenset(("shape", "operand_shape", "write", "block", *ANNOTATIONS))
 
 @cache
 def column(*packages: str) -> Mapping[str, Op]:
-    """Function name → op, of all modules directly in ``packages`` that declare ``__all__``."""
+    """Map function names to ops, of all modules in ``packages`` that declare ``__all__``."""
     found: dict[str, Op] = {}
     for package in packages:
         path = importlib.import_module(package).__path__
@@ -112,7 +113,7 @@ def called(instruction: Instruction) -> tuple[str, ...]:
 def with_callees(
     attributes: Mapping[str, Attribute], callee: Callable[[str], Any]
 ) -> dict[str, Any]:
-    """Attributes with something else for the name of each computation that is called."""
+    """Replace the name of each called computation in attributes by ``callee`` of it."""
     result: dict[str, Any] = {}
     for name, value in attributes.items():
         if name in COMPUTATION_ATTRIBUTES:
@@ -128,8 +129,7 @@ def renamed(
     computations: Callable[[str], str],
     instructions: Callable[[str], str] = str,
 ) -> Computation:
-    """Return a computation with other names of computations, its own and of those that are called,
-    and of its instructions."""
+    """Rename a computation, the computations that it calls, and its instructions."""
     changed = tuple(
         instruction._replace(
             name=instructions(instruction.name),
@@ -145,8 +145,8 @@ def renamed(
 def keywords(
     module: Module, instruction: Instruction, enter: Callable[[Computation], Callable[..., V]]
 ) -> dict[str, object]:
-    """Return an instruction's attributes as keywords; computations become callees that ``enter``
-    makes."""
+    """Return an instruction's attributes as keyword arguments, with a Callee for each computation
+    name; ``enter`` makes its function."""
 
     def callee(name: str) -> Callee[V]:
         computation = module.computation(name)
@@ -161,10 +161,10 @@ def bound(
     given: Mapping[str, object],
     operand_shape: Shape | None = None,
 ) -> Callable[..., Any]:
-    """Bind everything to a column's function but the operands of an instruction.
+    """Bind all keyword arguments of a column's function; what is left are the operands.
 
-    ``given`` has all its keywords; ``operand_shape`` is the declared shape of the first operand,
-    with its layout, for the op (bitcast) whose result depends on it.
+    ``given`` are the attributes; ``operand_shape`` is the declared shape of the first operand, with
+    its layout, for the op (bitcast) whose result depends on it.
     """
     extra: dict[str, object] = {}
     if "operand_shape" in op.given:
@@ -188,7 +188,7 @@ def call(
 
 
 def live(computation: Computation, effects: Callable[[Instruction], bool]) -> frozenset[str]:
-    """Names the root needs, or that have effects, or that those need."""
+    """Return the names of live instructions: the root, those with effects, and their producers."""
     needed = {computation.root}
     for instruction in reversed(computation.instructions):
         if instruction.name in needed or effects(instruction):
@@ -198,8 +198,7 @@ def live(computation: Computation, effects: Callable[[Instruction], bool]) -> fr
 
 
 class Visit(NamedTuple):
-    """An instruction in the order of evaluation: the slots of its operands, and the slots that
-    nothing reads after it."""
+    """Hold an instruction, the slots of its operands, and the slots whose live range ends there."""
 
     instruction: Instruction
     operands: tuple[int, ...]
@@ -208,7 +207,7 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A computation prepared to be walked any number of times.
+    """Hold a computation prepared to be evaluated any number of times.
 
     Each value has a slot: first those of the parameters, by their numbers in ``parameters``, then
     one for each visit in order.
@@ -222,7 +221,7 @@ class Schedule:
 def scheduled(
     computation: Computation, instructions: Iterable[Instruction] | None = None
 ) -> Schedule:
-    """Number the values of a computation, and find the last reader of each (its liveness)."""
+    """Assign a slot to each value of a computation, and compute its last use (liveness)."""
     order = list(computation.instructions if instructions is None else instructions)
     parameters = [i for i in order if i.opcode == "parameter"]
     order = [i for i in order if i.opcode != "parameter"]
@@ -244,9 +243,9 @@ def scheduled(
 def follow(
     schedule: Schedule, arguments: Sequence[V], apply: Callable[[Instruction, list[V]], V]
 ) -> V:
-    """Evaluate a computation: parameters are ``arguments``, every other result is ``apply``'s.
+    """Evaluate a computation on ``arguments``; ``apply`` computes each other instruction.
 
-    A value is dropped after its last use, so memory is that of the live values only.
+    A value is dropped after its last use, so that only live values take memory.
     """
     values: list[Any] = [arguments[number] for number in schedule.parameters]
     for instruction, operands, last_read in schedule.visits:
@@ -267,7 +266,8 @@ def walk(
 
 
 def op_of(ops: Mapping[str, Op], instruction: Instruction, where: str) -> Op:
-    """Return the column's op for an instruction, or Unsupported naming ``where``."""
+    """Return the column's op for an instruction; raise Unsupported, naming ``where``, without
+    one."""
     op = ops.get(function_name(instruction.opcode))
     if op is None:
         raise Unsupported(f"%{instruction.name}: {where} does not implement {instruction.opcode}")

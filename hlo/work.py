@@ -1,9 +1,9 @@
-"""Count the work of instructions: operations by the type whose peak bounds them, and bytes moved.
+"""Count the work of instructions, for roofline models: operations by type, and bytes moved.
 
 Operations of dots, convolutions and elementwise instructions are counted as written; a
 multiplication and an addition are two. An elementary function counts as the polynomial of f32 that
-is known to suffice. What only moves, compares or chooses elements counts as bytes alone. A loop
-counts its trips where its counter shows them, else one.
+is known to suffice. What only moves, compares or selects elements counts as bytes alone. A loop
+counts by its trip count where that is constant, else once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Counts = Mapping[tuple[str, bool], float]
 
 
 def byte_count(shape: Shape) -> int:
-    """Return the bytes of all arrays of a shape; tokens carry nothing."""
+    """Return the bytes of all arrays in a shape; tokens have none."""
     return sum(
         math.ceil(leaf.elements * leaf.element_type.bits / 8)
         for leaf in leaves(shape)
@@ -55,10 +55,10 @@ def byte_count(shape: Shape) -> int:
 
 
 def bytes_read(computation: Computation, *, in_place: bool = False) -> int:
-    """Return the bytes of the parameters that are needed: of those that are only indexed, what is
-    taken.
+    """Return the bytes that a kernel must read of its parameters; of sliced ones, only the slices.
 
-    ``in_place``: the root is a dynamic-update-slice whose operand is in the memory of the result.
+    With ``in_place``, the root is a dynamic-update-slice whose operand shares the result's buffer,
+    and is not read.
     """
     root = computation.root_instruction
     updated = root.operands[0] if in_place else ""
@@ -67,8 +67,8 @@ def bytes_read(computation: Computation, *, in_place: bool = False) -> int:
 
 
 def _taken(computation: Computation) -> dict[str, int]:
-    """Return the bytes of each result that are needed: the sum of what its users take of it, or all
-    of it."""
+    """Return the bytes of each value that must be read: the sum over its users' needs, at most all
+    of it. Slices and elementwise users need the part that is needed of their own result."""
     taken: dict[str, int] = defaultdict(int)
     taken[computation.root] = byte_count(computation.root_instruction.shape)
     shapes = {i.name: i.shape for i in computation.instructions}
@@ -90,12 +90,12 @@ def _taken(computation: Computation) -> dict[str, int]:
 
 
 def _elements(shape: Shape) -> int:
-    """Return the number of elements of an array; of others 0."""
+    """Return the number of elements of an array, 0 for a tuple."""
     return shape.elements if isinstance(shape, ArrayShape) else 0
 
 
 def bytes_written(computation: Computation, *, in_place: bool = False) -> int:
-    """Return the bytes of the result; ``in_place``: of the update alone."""
+    """Return the bytes of the result; with ``in_place``, of the update alone."""
     root = computation.root_instruction
     if not in_place:
         return byte_count(root.shape)
@@ -104,7 +104,7 @@ def bytes_written(computation: Computation, *, in_place: bool = False) -> int:
 
 
 class Operations:
-    """Count the operations of a module's computations, each once."""
+    """Count the operations of a module's computations, each computation once."""
 
     def __init__(self, module: Module) -> None:
         self._computations = {c.name: c for c in module.computations}
@@ -113,11 +113,11 @@ class Operations:
             self._known[computation.name] = self.counted(computation)
 
     def of(self, name: str) -> Counts:
-        """Return the operations of one run of a computation."""
+        """Return the operations of one evaluation of a computation."""
         return self._known[name]
 
     def counted(self, computation: Computation) -> Counts:
-        """Count the operations of one run of a computation that calls those of the module."""
+        """Count the operations of one evaluation of a computation with callees in the module."""
         found: dict[tuple[str, bool], float] = defaultdict(float)
         shapes = {i.name: i.shape for i in computation.instructions}
         for instruction in computation.instructions:
@@ -142,7 +142,7 @@ class Operations:
         return _elementwise(instruction)
 
     def _times(self, count: int, instruction: Instruction) -> Counts:
-        """Count what an instruction calls, so many times."""
+        """Count ``count`` evaluations of an instruction's callees."""
         found: dict[tuple[str, bool], float] = defaultdict(float)
         for name in called(instruction):
             for kind, each in self._known[name].items():
@@ -151,7 +151,7 @@ class Operations:
 
 
 def _elementwise(instruction: Instruction) -> Counts:
-    """Count one operation for each element of the result, twelve of an elementary function."""
+    """Count one operation per element of the result; twelve for an elementary function."""
     opcode, shape = instruction.opcode, instruction.shape
     if not isinstance(shape, ArrayShape):
         return {}
@@ -173,8 +173,8 @@ def _kind(element_type: ElementType) -> str:
 
 
 def multiply_accumulates(module: Module) -> int:
-    """Count the products that dots and convolutions add up, those with padding included, as if each
-    computation ran once."""
+    """Count the multiply-accumulates of dots and convolutions, those on padding included, with each
+    computation evaluated once."""
     total = 0
     for computation in module.computations:
         shapes = {i.name: i.shape for i in computation.instructions}
@@ -185,8 +185,7 @@ def multiply_accumulates(module: Module) -> int:
 
 
 def _products(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
-    """Count the products of a dot or a convolution: those of one sum for each element of the
-    result."""
+    """Count the multiplications of a dot or convolution: result elements * length of each sum."""
     left, right = (_array(shapes[name]) for name in instruction.operands[:2])
     labels = instruction.attributes.get("dim_labels")
     if isinstance(labels, ConvolutionDimensions):
@@ -200,7 +199,7 @@ def _products(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
 
 
 def _contraction(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
-    """Count two operations for each product, eight of complex numbers."""
+    """Count two operations per multiplication; eight for complex numbers."""
     element_type = _array(shapes[instruction.operands[0]]).element_type
     name = element_type.name
     factor = 8 if element_type.is_complex else 2
@@ -209,8 +208,8 @@ def _contraction(instruction: Instruction, shapes: Mapping[str, Shape]) -> Count
 
 
 def _fourier(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
-    """Count those of a transform of n numbers: 5/2 n log n operations where they are real on one
-    side, and twice that otherwise; by the split-radix algorithm a fifth less."""
+    """Count an FFT of length n: 5 n log2(n) operations, half of that if one side is real;
+    split-radix, which takes a fifth less, makes it 4 n log2(n)."""
     result = _array(instruction.shape)
     lengths = instruction.attributes["fft_length"]
     assert isinstance(lengths, tuple)
@@ -234,7 +233,7 @@ def _applications(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
 
 
 def _array(shape: Shape) -> ArrayShape:
-    """Return a shape that is known to be an array's."""
+    """Narrow a shape to an array's."""
     assert isinstance(shape, ArrayShape)
     return shape
 
@@ -242,8 +241,8 @@ def _array(shape: Shape) -> ArrayShape:
 def trips(
     loop: Instruction, computation: Computation, computations: Mapping[str, Computation]
 ) -> int:
-    """Return how often a loop runs whose condition compares a counter from a constant with a
-    constant, by ``<``; 1 for others."""
+    """Return the trip count of a loop whose condition is ``counter < constant``, with the counter's
+    init constant and steps of 1 (assumed); 1 for other loops."""
     condition = computations[str(loop.attributes["condition"])]
     inside = {i.name: i for i in condition.instructions}
     root = condition.root_instruction
@@ -261,7 +260,7 @@ def trips(
 
 
 def _constant(instruction: Instruction | None) -> int | None:
-    """Return the value of a scalar constant, None of others."""
+    """Return the value of a scalar constant; None for any other instruction."""
     if instruction is None or instruction.opcode != "constant":
         return None
     literal = instruction.attributes["literal"]

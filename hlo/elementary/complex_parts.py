@@ -34,7 +34,7 @@ class Growth(NamedTuple, Generic[V]):
 
 
 def one(like: V) -> Unbounded[V]:
-    """Return 1; ``like`` is any finite value, which brings the machine and the lanes."""
+    """Return 1 in every lane; ``like`` is any finite value of the machine."""
     zero = like * 0.0
     return Unbounded(Pair(zero + 1.0, zero), zero)
 
@@ -115,7 +115,7 @@ def _quarters(t: V, machine: Machine[V]) -> tuple[V, Pair[V]]:
 
 
 def circle_of(t: Unbounded[V], quarters: V, machine: Machine[V]) -> Circle[V]:
-    """Evaluate the same of t + pi/2 ``quarters``, for t >= 0 of 106 bits and a small integer.
+    """Evaluate the circle at t + pi/2 ``quarters``, for t >= 0 of 106 bits and a small integer.
 
     A t beyond 2**103, whose 106 bits do not reach down to 1, is replaced by another number.
     """
@@ -257,7 +257,7 @@ def angle_of_values(y: V, x: V, machine: Machine[V]) -> Unbounded[V]:
 
 
 def constant(pair: Pair[Any], like: V, machine: Machine[V]) -> Unbounded[V]:
-    """Return a pair of moderate size in every lane; ``like`` is any finite value."""
+    """Return a pair of moderate size in every lane; ``like`` is any finite value of the machine."""
     zero = like * 0.0
     return from_pair(Pair(zero + pair.high, zero + pair.low), machine)
 

@@ -123,7 +123,7 @@ def _signed_zero(result: V, one: Parts[V], other: Parts[V], machine: Machine[V])
 
 
 def _boxed(x: V, y: V, machine: Machine[V]) -> Parts[V]:
-    """Return a point of a square in the direction of an infinity.
+    """Return a corner or side of the unit square in the direction of an infinity.
 
     1 for infinite components, with their signs, else 0: annex G's "box the infinity".
     """

@@ -1,4 +1,4 @@
-"""Shapes of what leaves a replica: collectives, host transfers, channels."""
+"""Infer the shapes of collectives, host transfers and channels."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ def reduce_scatter(
 
 
 def _combines(label: str, to_apply: Callee[Shape], operands: Sequence[ArrayShape]) -> None:
-    """Check a computation that combines: one that is one operation stands for it on other types of
-    the same kind, too: where XLA:CPU widens operands (f8 to f16, s4 to s8), it leaves the
-    computation as it was."""
+    """Require that ``to_apply`` combines two elements. A single operation may be on other types of
+    the same kind: where XLA:CPU widens operands (f8 to f16, s4 to s8), it does not change
+    ``to_apply``."""
     for element in scalars(operands):
         stands = to_apply.monoid is not None and _is_of_kind(to_apply, element)
         taken = to_apply.computation.root_instruction.shape if stands else element

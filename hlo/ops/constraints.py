@@ -1,4 +1,4 @@
-"""State an op's constraints: a label, and a message for when it is violated."""
+"""Provide checks for constraints of ops: each has a label, and a message for a violation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hlo.walk import Callee
 
 
 class Violation(Exception):
-    """A constraint does not hold; the verifier adds the instruction and its place."""
+    """A violated constraint; the verifier adds the instruction and its place."""
 
     def __init__(self, label: str, message: str) -> None:
         super().__init__(message)
@@ -22,7 +22,7 @@ def require(label: str, condition: bool, message: str) -> None:
 
 
 def array(label: str, shape: Shape, what: str = "operand") -> ArrayShape:
-    """Return the shape, if it is one of an array of data."""
+    """Return the shape as an array's; raise Violation if it is none, or of a type without data."""
     if isinstance(shape, ArrayShape) and shape.element_type.is_array:
         return shape
     raise Violation(label, f"{what} {shape} is not an array")
@@ -41,7 +41,7 @@ def is_token(shape: Shape) -> bool:
 
 
 def same_dims(label: str, shapes: Sequence[ArrayShape]) -> tuple[bool, ...]:
-    """Require the same dims of all; a dimension is bounded where any of them is."""
+    """Require equal dims; return which dimensions are bounded in any of the shapes."""
     first = shapes[0]
     for shape in shapes[1:]:
         if shape.dims != first.dims:
@@ -56,7 +56,7 @@ def same_dims(label: str, shapes: Sequence[ArrayShape]) -> tuple[bool, ...]:
 def distinct_dimensions(
     label: str, dimensions: Sequence[int], rank: int, what: str = "dimensions"
 ) -> None:
-    """Require dimensions of that rank, none twice."""
+    """Require dimension numbers in range(rank), without duplicates."""
     for dimension in dimensions:
         require(label, 0 <= dimension < rank, f"{what}: {dimension} is no dimension of rank {rank}")
     twice = len(set(dimensions)) != len(dimensions)
@@ -77,9 +77,8 @@ def called_on(
     alike: Callable[[Shape, Shape], bool] = compatible,
     folds: bool = False,
 ) -> None:
-    """Require that the computation takes exactly these arguments and gives these results (a tuple
-    of several, or the one), as far as ``alike`` looks. Of a fold the one result may also come as a
-    tuple."""
+    """Require that the computation takes these arguments and returns these results (several as a
+    tuple), compared by ``alike``. With ``folds``, a single result may also be a tuple of one."""
     name, parameters = callee.computation.name, callee.computation.parameters
     require(
         label,
@@ -97,14 +96,14 @@ def called_on(
 
 
 def still_bounded(source: ArrayShape, sizes: Sequence[int]) -> tuple[bool, ...]:
-    """Tell which dimensions of a slice stay bounded: those it takes completely."""
+    """Return which dimensions of a slice stay bounded: those that it takes completely."""
     bounds = source.dynamic or (False,) * source.rank
     whole = [size == extent for size, extent in zip(sizes, source.dims, strict=True)]
     return tuple(map(all, zip(bounds, whole, strict=True)))
 
 
 def scalars(shapes: Sequence[ArrayShape]) -> list[Shape]:
-    """Return the shapes of single elements."""
+    """Return the scalar shape of each array's element type."""
     return [ArrayShape(shape.element_type) for shape in shapes]
 
 

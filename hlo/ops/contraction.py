@@ -1,4 +1,4 @@
-"""dot, its relatives and convolution: shapes from shapes.
+"""Infer the shapes of dot and its relatives, and of convolution.
 
 Sources: ``InferDotOpShape``, ``InferRaggedDotOpShape`` and ``InferConvolveShape`` of XLA's
 ``shape_inference.cc``.
@@ -218,7 +218,7 @@ def convolution(
 def _dense(
     operands: Sequence[ArrayShape], indices: Sequence[ArrayShape], config: SparsityConfig | None
 ) -> list[ArrayShape]:
-    """Return the shapes of the operands with all of their elements."""
+    """Check C7; return the operands' shapes with sparse ones made dense."""
     found = list(operands)
     named = []
     for number, one in of_operands(config):
@@ -254,7 +254,7 @@ def _groups(
     feature_groups: int,
     batch_groups: int,
 ) -> tuple[int, int]:
-    """Return the batch and the features of the result."""
+    """Check the groups of a convolution (C3, C4); return the result's batch and feature sizes."""
     counts = f"feature_group_count={feature_groups}, batch_group_count={batch_groups}"
     require("C3", feature_groups > 0 and batch_groups > 0, f"{counts}: not positive")
     require("C3", 1 in (feature_groups, batch_groups), f"{counts}: both greater than 1")
@@ -272,7 +272,7 @@ def _groups(
 
 
 def window_positions(label: str, extent: int, dimension: WindowDimension) -> int:
-    """Count the positions of a window along a dimension."""
+    """Return the number of positions of a window along a dimension."""
     steps = (dimension.stride, dimension.base_dilation, dimension.window_dilation)
     positive = min(dimension.size, *steps) > 0
     require(label, positive, f"{dimension}: size, stride and dilations must be positive")

@@ -1,4 +1,4 @@
-"""Tuples, calls and control flow: shapes from shapes."""
+"""Infer the shapes of tuples, calls and control flow."""
 
 from __future__ import annotations
 
@@ -149,8 +149,8 @@ def async_start(
 
 
 def _bound(label: str, calls: Callee[Shape], operands: Sequence[Shape], result: Shape) -> None:
-    """Require that the operands are what the computation takes, the result what it gives; what is
-    missing may come later."""
+    """Require that the operands are the computation's first parameters, and the result a prefix of
+    its result; async-updates may supply the rest."""
     missing = [parameter.shape for parameter in calls.computation.parameters[len(operands) :]]
     called_on(label, calls, (*operands, *missing), (_result(calls),))
     message = f"{calls.computation.name} gives {_result(calls)}, {result} is no first part of it"
@@ -205,7 +205,7 @@ def async_done(
 
 
 def require_whole(label: str, state: TupleShape, computation: Computation) -> None:
-    """Require that a call that is done has been given all operands, and says all of its result."""
+    """Require that the state of a finished async call has all operands and the whole result."""
     assert isinstance(state.elements[0], TupleShape)
     bound, needed = len(state.elements[0].elements), len(computation.parameters)
     message = f"{bound} of the {needed} operands of {computation.name} are given when it is done"

@@ -1,4 +1,4 @@
-"""Ops that move elements without computing: shapes from shapes.
+"""Infer the shapes of ops that move elements without computing.
 
 Sources: XLA's operation semantics; ``shape_inference.cc``; ``hlo_verifier.cc``.
 """

@@ -1,4 +1,4 @@
-"""Which element types each op takes: one table, for the constraints and for docs/ops.md.
+"""Define the element types that each op takes: one table, for the constraints and for docs/ops.md.
 
 Sources: ``InferUnaryOpShape``, ``InferBinaryOpShape`` and others of XLA's ``shape_inference.cc``;
 ``HandleIota`` and ``HandleRng`` of ``hlo_verifier.cc``. Where XLA's verifier lets pass what none of
@@ -17,7 +17,7 @@ from hlo.types import C64, C128, ELEMENT_TYPES, F32, F64, U32, U64, ArrayShape, 
 
 @dataclass(frozen=True, slots=True)
 class Types:
-    """Element types, and what one of them is called in errors."""
+    """Hold a set of element types, and the adjective for it in errors."""
 
     wanted: str
     types: frozenset[ElementType]
@@ -81,13 +81,13 @@ TAKES: dict[str, Types] = {opcode: types for types, row in _ROWS for opcode in r
 
 
 def takes(label: str, opcode: str, shape: ArrayShape) -> None:
-    """Return whether the op takes this element type."""
+    """Require that the op takes the shape's element type."""
     types = TAKES[opcode]
     require(label, shape.element_type in types.types, f"{shape} is not of {types.wanted} type")
 
 
 def listed(types: Collection[ElementType]) -> str:
-    """Element types for people: whole kinds by their range, the others by name."""
+    """Format a set of element types: whole kinds as a range (s1–s64), the others by name."""
     parts = []
     for kind in ("pred", "signed", "unsigned", "float", "complex"):
         known = [t for t in ELEMENT_TYPES.values() if t.kind == kind]
@@ -99,5 +99,5 @@ def listed(types: Collection[ElementType]) -> str:
 
 
 def is_order(element_type: ElementType) -> bool:
-    """Test whether elements of a type can be compared by < and >."""
+    """Return whether elements of a type can be ordered by < and >."""
     return element_type in _ORDERED.types

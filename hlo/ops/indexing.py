@@ -1,4 +1,4 @@
-"""Ops that read and write at computed places: shapes from shapes.
+"""Infer the shapes of ops that read and write at computed indices.
 
 Sources: ``InferGatherShape`` and ``InferScatterShape`` of XLA's ``shape_inference.cc``.
 """

@@ -1,4 +1,4 @@
-"""fft, cholesky and triangular-solve: shapes from shapes.
+"""Infer the shapes of fft, cholesky and triangular-solve.
 
 Sources: ``InferFftShape``, ``InferCholeskyShape`` and ``InferTriangularSolveShape`` of XLA's
 ``shape_inference.cc``.

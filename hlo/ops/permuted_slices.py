@@ -1,4 +1,4 @@
-"""Constraints of the slices that a collective-permute takes and puts.
+"""Check the constraints of the slices that a collective-permute reads and writes.
 
 Sources: ``CheckInplaceCollectivePermute``, ``CheckDuplicatedSourceOrTarget`` of XLA's
 ``hlo_verifier.cc``.
@@ -18,8 +18,8 @@ def _parts(shape: Shape) -> tuple[Shape, ...] | None:
 
 
 def repetitions(operands: Sequence[Shape]) -> int:
-    """Count how often a rank may send, and receive (``CheckDuplicatedSourceOrTarget``): as often as
-    the starts of the (first) buffer are a tuple of."""
+    """Return how often a rank may be a source, and a target: once for each slice of the (first)
+    buffer (``CheckDuplicatedSourceOrTarget``)."""
     starts: Shape | None = operands[2] if len(operands) > 2 else None
     if isinstance(operands[0], TupleShape) and isinstance(starts, TupleShape):
         starts = next(iter(starts.elements), None)
@@ -27,7 +27,7 @@ def repetitions(operands: Sequence[Shape]) -> int:
 
 
 def require_slices(data: Shape, starts: Shape, slice_sizes: tuple[tuple[int, ...], ...]) -> None:
-    """Require of one side that each slice has a start (C2), and fits its buffer (C3)."""
+    """Require a start for each slice of one side (C2), and slices within their buffer (C3)."""
     whole = arrays("C2", _parts(data) or (data,), "buffer")
     try:
         count = None if _parts(data) is None else len(whole)

@@ -1,4 +1,4 @@
-"""Random numbers: shapes from shapes."""
+"""Infer the shapes of random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions: shapes from shapes, and what their computations must take and give.
+"""Infer the shapes of reductions, and check the signatures of their computations.
 
 Sources: ``InferReduceShape``, ``InferReduceWindowShape``, ``InferSelectAndScatterShape``,
 ``InferScanShape`` and ``InferBatchNormTrainingShape`` (and others) of XLA's ``shape_inference.cc``.
@@ -53,7 +53,7 @@ def _halves(operands: Sequence[Shape]) -> tuple[list[ArrayShape], list[ArrayShap
 
 
 def _accumulating(label: str, to_apply: Callee[Shape], inits: Sequence[ArrayShape]) -> None:
-    """Require that the computation takes accumulators and elements, and gives accumulators."""
+    """Require that the computation maps N accumulators and N elements to N accumulators."""
     elements = scalars(inits)
     called_on(label, to_apply, (*elements, *elements), elements, folds=True)
 

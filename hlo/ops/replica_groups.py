@@ -1,4 +1,4 @@
-"""Constraints of replica groups and source-target pairs, whatever the number of ranks."""
+"""Check constraints of replica groups and source-target pairs that hold for any number of ranks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def require_groups(
     channel_id: int | None = None,
     flattened: bool = False,
 ) -> None:
-    """Groups are not empty, name each of the ids 0, 1, … once (at most once if ``partial``), and
-    are of one size if ``uniform``. Flattened ids need a channel, and groups."""
+    """Require groups that are not empty, have each of the ids 0, 1, … once (at most once if
+    ``partial``), and one size if ``uniform``. Flattened ids need a channel and groups."""
     try:
         check(groups)
     except ValueError as error:
@@ -43,7 +43,7 @@ def require_groups(
 
 
 def _require_each_once(label: str, groups: Groups, uniform: bool, partial: bool) -> None:
-    """Check listed ids as :func:`require_groups` does: an iota is of one size, and has each."""
+    """Check listed ids for :func:`require_groups`; an iota satisfies this by construction."""
     seen: set[int] = set()
     for group in groups:
         require(label, bool(group), "replica_groups has an empty group")
@@ -58,7 +58,7 @@ def _require_each_once(label: str, groups: Groups, uniform: bool, partial: bool)
 
 
 def require_pairs(label: str, pairs: SourceTargetPairs, *, most: int) -> None:
-    """Pairs of ids, of which none sends or receives more than ``most`` times."""
+    """Require ids >= 0, each at most ``most`` times a source and ``most`` times a target."""
     for side, what in enumerate(("source", "target")):
         found = [pair[side] for pair in pairs.pairs]
         least = min(found, default=0)

@@ -357,7 +357,7 @@ class Decisions:
             self._operations[root] += len(paths) * _operations_of(instruction)
 
     def _store(self, instruction: Instruction, uses: _Uses, why: Reason) -> None:
-        """Compute the instruction in loops of its own; a reduction's run over its operand."""
+        """Compute the instruction in loops of its own, a reduction over its operand."""
         shape = self.by_name[instruction.operands[0]] if instruction.opcode == "reduce" else None
         elements = array(shape.shape if shape else instruction.shape).elements
         self.stored.add(instruction.name)

@@ -52,7 +52,7 @@ def reduced(x: V, machine: FloatMachine[V]) -> Reduced[V]:
 
 
 def tail(reduced_: Reduced[V], coefficients: tuple[float, ...], machine: FloatMachine[V]) -> V:
-    """Evaluate e**r - 1 - ``high``: what is to be added to the exact part of r."""
+    """Evaluate e**r - 1 - ``high``, the addend to the exact part of r."""
     r = reduced_.high - reduced_.low
     return machine.fused(r * r, horner(r, coefficients, machine), -reduced_.low)
 

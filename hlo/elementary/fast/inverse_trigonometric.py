@@ -31,13 +31,14 @@ ASIN = (0.1666666, 0.07500515, 0.04451543, 0.03181746, 0.014409406, 0.03754977)
 
 
 def _remainder(dividend: V, divisor: V, quotient: V, machine: FloatMachine[V]) -> V:
-    """Return what the dividend exceeds quotient * divisor by, which float64 holds exactly."""
+    """Return dividend - quotient * divisor, which float64 holds exactly."""
     product = machine.widened(quotient) * machine.widened(divisor)
     return machine.narrowed(machine.widened(dividend) - product)
 
 
 def _from(high: V | float, low: V | float, t: V, tail: V) -> V:
-    """Evaluate high + low + t + tail where |high| >= |t| or high is 0, and the others are small."""
+    """Evaluate high + low + t + tail for |high| >= |t| or high = 0; low and tail are small."""
+    # FastTwoSum: total - high is exact, so that what rounding the sum loses is added again.
     total = high + t
     return total + ((t - (total - high)) + (low + tail))
 
