@@ -1,7 +1,7 @@
-"""The public API of the fuzzer: Hypothesis strategies of programs and arguments, and a reducer.
+"""Export the fuzzer's public API: Hypothesis strategies of programs and arguments, and a reducer.
 
-The strategies need Hypothesis to be installed; nothing else does. What it gives is imported when it
-is asked for.
+The strategies need Hypothesis to be installed; nothing else does. Exported names are imported at
+their first use.
 """
 
 from importlib import import_module

@@ -31,8 +31,7 @@ _MONOIDS = having(MONOID)
 
 @lru_cache(maxsize=1024)
 def function_name(opcode: str) -> str:
-    """Return the Python name of an opcode: ``-`` becomes ``_``, and keywords and builtins end in
-    ``_``."""
+    """Return the Python name of an opcode: ``_`` for ``-``; keywords and builtins end in ``_``."""
     name = opcode.replace("-", "_")
     owned = keyword.iskeyword(name) or hasattr(builtins, name)
     return f"{name}_" if owned else name
@@ -266,8 +265,8 @@ def walk(
 
 
 def op_of(ops: Mapping[str, Op], instruction: Instruction, where: str) -> Op:
-    """Return the column's op for an instruction; raise Unsupported, naming ``where``, without
-    one."""
+    """Return the column's op for an instruction; if it has none, raise Unsupported with
+    ``where``."""
     op = ops.get(function_name(instruction.opcode))
     if op is None:
         raise Unsupported(f"%{instruction.name}: {where} does not implement {instruction.opcode}")

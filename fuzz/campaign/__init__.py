@@ -1,1 +1,1 @@
-"""Campaigns: very many examples, drawn and tested by chunks in processes that share a directory."""
+"""Run campaigns: examples are drawn and tested in chunks, by processes that share a directory."""

@@ -1,4 +1,4 @@
-"""Write files that other processes read at any time: completely, or not at all."""
+"""Write files atomically: processes that read them see the old or the new content, no other."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def write(path: Path, value: Any) -> None:
 
 
 def count(path: Path, times: int = 1) -> int:
-    """Count that a finding was made so many times more; return how often in all."""
+    """Increment the counter ``times`` of a finding; return its new value."""
     kept = json.loads(path.read_text())
     write(path, {**kept, "times": kept["times"] + times})
     return int(kept["times"]) + times
 
 
 def extend(path: Path, name: str, values: Sequence[Any]) -> None:
-    """Add values to the list of that name, those that it lacks."""
+    """Append those values to the list of that name which it lacks."""
     kept = json.loads(path.read_text())
     new = [value for value in values if value not in kept[name]]
     if new:

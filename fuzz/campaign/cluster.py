@@ -1,8 +1,8 @@
-"""A campaign on many machines, by dask.distributed: ranges of chunks are tasks.
+"""Run a campaign on many machines by dask.distributed: each task is a range of chunks.
 
-A task is a process of its own beside the cluster's worker, with a directory of its own, of which
-the files come back; where a worker dies its ranges are run again elsewhere. The examples of a chunk
-are the same wherever they are drawn, so that what comes back does not depend on who did it.
+A task is a process of its own beside the cluster's worker, with a directory of its own, whose files
+are returned; the ranges of a worker that dies are run again elsewhere. The examples of a chunk are
+the same on every machine, so the findings do not depend on which one tested it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Files = dict[str, bytes]  # by path in the directory of a campaign
 
 
 def run(path: Path, subject: Subject, limits: Limits, scheduler: str) -> Iterator[Chunk]:
-    """Run a campaign on the cluster of a scheduler; yield the sum of all chunks in the directory
-    whenever a range is finished."""
+    """Run a campaign on the cluster of a scheduler; yield the sum of all chunks after each
+    range."""
     with Client(scheduler) as client:
         yield from _run(path, subject, limits, client)
 

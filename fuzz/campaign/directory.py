@@ -1,4 +1,4 @@
-"""The directory of a campaign: the state that its processes share.
+"""Store a campaign's state, which its processes share, in a directory.
 
 ::
 
@@ -28,7 +28,7 @@ _NOTES = "notes"
 
 
 class Directory:
-    """Open or create the directory of a campaign; ArgumentError if it has other facts."""
+    """Open or create a campaign's directory; raise ArgumentError if it has other facts."""
 
     def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
         self.path = path
@@ -43,7 +43,7 @@ class Directory:
             atomic_files.write(plan, wanted)
 
     def take(self, contents: Mapping[str, bytes]) -> None:
-        """Merge files of another directory of the campaign; equal findings are counted."""
+        """Merge the files of another directory of the campaign; known findings are only counted."""
         known = {path.name for path in self.findings.iterdir()}
         for name, content in sorted(contents.items()):
             path = self.path / name
@@ -57,7 +57,7 @@ class Directory:
 
     @property
     def findings(self) -> Path:
-        """The folder of findings."""
+        """Return the folder of findings."""
         return self.path / "findings"
 
     def found(self) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ class Directory:
 
     @contextmanager
     def claimed(self, number: int) -> Iterator[bool]:
-        """Hold a claim on a chunk; false if there is none to be had, see :meth:`claim`."""
+        """Hold a claim on a chunk during the block; yield False if :meth:`claim` fails."""
         is_mine = self.claim(number)
         try:
             yield is_mine
@@ -98,11 +98,11 @@ class Directory:
         return True
 
     def release(self, number: int) -> None:
-        """Give a claim back."""
+        """Remove this process's claim."""
         self._claim_path(number).unlink(missing_ok=True)
 
     def done(self, number: int, found: Chunk) -> None:
-        """Write the result of a chunk, which is finished then."""
+        """Write the result of a chunk, which marks it as finished."""
         notes = {_NOTES: found.notes} if found.notes else {}
         atomic_files.write(self._chunk(number), found.tallies | notes)
 
@@ -112,7 +112,7 @@ class Directory:
         return _read(path) if path.exists() else None
 
     def finished(self, number: int) -> float:
-        """Return when a finished chunk was done, in seconds of the file system's clock."""
+        """Return the modification time of a finished chunk's file, in seconds."""
         return self._chunk(number).stat().st_mtime
 
     def numbers(self) -> list[int]:
@@ -166,7 +166,7 @@ def _read(path: Path) -> Chunk:
 
 
 def _is_stale(path: Path) -> bool:
-    """Test whether the claiming process has ended; of other machines that is unknown."""
+    """Return whether the claiming process has ended; False for one on another machine."""
     try:
         host, _, process = path.read_text().partition(" ")
     except FileNotFoundError:

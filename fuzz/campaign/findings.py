@@ -1,4 +1,4 @@
-"""The findings of a campaign: deduplicated, counted, one folder each."""
+"""Store the findings of a campaign: deduplicated and counted, in one folder each."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _PLACED = re.compile(r"crash: (?!SIG[A-Z]++\Z|exit |generated code\Z)")
 
 
 def key(oracle: str, found: Finding) -> str:
-    """Hash what findings are told apart by: property, kind, whether it repeats, and, unless the
-    kind names a place in a compiler's source, the instruction to blame and the opcodes."""
+    """Return the name of a finding's folder, which hashes what tells defects apart: oracle, kind,
+    flakiness, and, unless the kind is a place in a compiler's source, blamed instruction and
+    opcodes."""
     told = [] if _PLACED.match(found.kind) else [found.blamed, *sorted(found.opcodes)]
     apart = json.dumps([oracle, found.kind, found.is_flaky, told])
     name = _words(oracle, found.kind, found.is_flaky)
@@ -36,22 +37,23 @@ def _words(oracle: str, kind: str, is_flaky: bool) -> str:
 
 
 def is_known(findings: Path, suspect: Suspect) -> bool:
-    """Test whether a finding covers the suspect: one of the same property and kind, where the kind
-    says all; else one that the same was left of, alone, before. If so, count it; every tenth,
-    hundredth, … is reduced all the same."""
+    """Return whether a finding covers a suspect: same oracle and kind, and, unless the kind
+    suffices, the same isolated instruction. If so, it is counted; the tenth, hundredth, … suspect
+    counts as unknown, so that it is reduced all the same."""
     says_all = not suspect.told_by_reduction or _PLACED.match(suspect.kind) is not None
     if not says_all and suspect.isolated is None:
         return False
     for path, kept in _of_kind(findings, suspect):
         if says_all or _told(suspect.isolated) in kept[_ISOLATED]:
+            # False for 10, 100, 1000, …
             return str(atomic_files.count(path)).rstrip("0") != "1"
     return False
 
 
 def siblings(findings: Path, suspect: Suspect) -> int:
-    """Count the findings of the suspect's property and kind that blame the same opcode, on
-    constants like it or not, whatever the types: most often they are one defect. 0 if nothing was
-    left of the suspect alone."""
+    """Count the findings of the suspect's oracle and kind whose blamed instruction has the same
+    opcode, and constants or not, whatever its types: mostly one defect. 0 without an isolated
+    one."""
     if suspect.isolated is None:
         return 0
     family = _family(suspect.isolated.blamed)
@@ -59,7 +61,7 @@ def siblings(findings: Path, suspect: Suspect) -> int:
 
 
 def _of_kind(findings: Path, suspect: Suspect) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the findings of a suspect's property and kind, by name: the file and what is in it."""
+    """Yield the path and the content of each finding of a suspect's oracle and kind."""
     beginning = _words(suspect.oracle, suspect.kind, is_flaky=False)
     for path in sorted(findings.glob(f"{beginning}-*/{FILE}")):
         kept = json.loads(path.read_text())
@@ -68,13 +70,13 @@ def _of_kind(findings: Path, suspect: Suspect) -> Iterator[tuple[Path, dict[str,
 
 
 def _family(blamed: str) -> tuple[str, bool]:
-    """Tell ``convert(constant f32) -> s8`` by its opcode and by whether it has constants."""
+    """Reduce ``convert(constant f32) -> s8`` to its opcode, and whether it has constants."""
     opcode, _, types = blamed.partition("(")
     return opcode, "constant " in types
 
 
 def _told(isolated: Told | None) -> list[object]:
-    """Convert what was left of a suspect to JSON."""
+    """Convert an isolated instruction's identity to JSON."""
     return [] if isolated is None else [isolated.blamed, sorted(isolated.opcodes)]
 
 
@@ -90,8 +92,8 @@ class Origin:
 def keep(
     findings: Path, oracle: str, found: Finding, origin: Origin, isolated: Told | None = None
 ) -> Path:
-    """Write the folder of a finding, or count it if its key exists; return the folder. ``isolated``
-    is what the first step of the reduction left."""
+    """Write a finding into its folder, or count it there; return the folder. ``isolated`` is the
+    identity of the suspect's instruction if it fails alone."""
     folder = findings / key(oracle, found)
     told = folder / FILE
     left = [] if isolated is None else [_told(isolated)]

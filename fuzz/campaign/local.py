@@ -1,4 +1,4 @@
-"""The campaign loop on this machine: chunks are handed to a pool of workers."""
+"""Run the campaign loop on this machine: a scheduler hands chunks to a pool of workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_DEATHS = 10  # of workers, one after the other, before the campaign ends
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bound a campaign: ``chunks`` in all, ``seconds`` from now, ``reducing`` seconds a failure."""
+    """Limit a campaign: ``chunks`` in all, ``seconds`` from now, ``reducing`` seconds a failure."""
 
     chunks: int
     seconds: float
@@ -33,9 +33,9 @@ class Limits:
 
 
 def run(path: Path, subject: Subject, limits: Limits, workers: int) -> Iterator[Chunk]:
-    """Run a campaign; yield the sum of all chunks in the directory, again and again. With 0 workers
-    this process does the work. If a worker dies of a chunk, its examples are tested one by one, and
-    an example that kills a worker alone is a finding. Error after several deaths in a row."""
+    """Run a campaign; yield the directory's totals from time to time. With 0 workers this process
+    does the work. If a chunk kills a worker, its examples are tested one by one; one that kills a
+    worker alone is a finding. Raises Error after several deaths in a row."""
     chunks = _Chunks(Directory(path, subject.facts), subject, limits)
     totals = Totals(chunks.directory)
     opened = partial(worker.opened, path, subject, limits.reducing)
@@ -73,7 +73,7 @@ class _Alone:
 
 
 class _Chunks:
-    """Schedule chunks until time is up, and the examples of chunks that killed a worker."""
+    """Schedule chunks until time is up, and single examples of chunks that killed a worker."""
 
     def __init__(self, directory: Directory, subject: Subject, limits: Limits) -> None:
         self.directory, self._subject = directory, subject
@@ -84,7 +84,7 @@ class _Chunks:
         self._deaths = 0
 
     def next(self) -> _Task | None:
-        """Return the next task; None if there is none now."""
+        """Return the next task, None if there is none now."""
         if self._examples:
             return self._examples.popleft()
         if time.monotonic() >= self._end:
@@ -93,7 +93,7 @@ class _Chunks:
         return None if number is None else (number, None)
 
     def take(self, task: _Task, outcome: Outcome[Any]) -> None:
-        """Take the outcome of a task."""
+        """Record the outcome of a task."""
         number, example = task
         if isinstance(outcome, Death):
             self._died(number, example, outcome)
@@ -135,6 +135,6 @@ _ORACLE = "workers"  # the property that no example kills one
 
 
 def _moved(folder: Path, to: Path) -> None:
-    """Copy the files of an example; there are none if drawing it killed the worker."""
+    """Copy the files of an example, if it was drawn before the worker died."""
     if folder.exists():
         shutil.copytree(folder, to, dirs_exist_ok=True)

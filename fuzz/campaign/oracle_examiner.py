@@ -1,4 +1,4 @@
-"""The examiner of ``hlo fuzz``: drawn programs, tested by oracles."""
+"""Examine drawn programs by oracles: the examiner of ``hlo fuzz``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def opened(
 
 @dataclass(frozen=True, slots=True)
 class OracleExaminer:
-    """Test each program for every property."""
+    """Test each drawn program by every oracle."""
 
     drawn: Callable[[int], Sequence[Case]]
     properties: Mapping[str, Property]
@@ -72,9 +72,11 @@ class OracleExaminer:
     def _suspects(
         self, oracle: str, example: int, drawn: Case, found: Difference
     ) -> Iterator[Suspect]:
-        """Make a suspect of each instruction that is wrong by itself; if there is none, one of the
-        program. One of another program that was made of the drawn one is of the oracle that says
-        the same of that program: what both find is one finding."""
+        """Yield a suspect for each instruction that fails alone, or one for the whole program.
+
+        If the oracle tested another program, derived from the drawn one, the suspect belongs to the
+        oracle that tests such programs directly, so that what both find is one finding.
+        """
         case = drawn if found.case is None else found.case
         asked = oracle if found.case is None else found.oracle
         is_program = found.text is None  # of a text the kind says all
@@ -87,9 +89,10 @@ class OracleExaminer:
     def _isolated(
         self, oracle: str, case: Case, found: Difference
     ) -> Sequence[tuple[Case | None, Difference]]:
-        """Cut a program to each of its wrong instructions, with the compiler's own values for the
-        operands, and keep those that fail alone, too: one that is wrong because of an operand does
-        not. If the first does not, in the same way as the program, that is one more, uncut."""
+        """Cut a program to each of its wrong instructions, with the compiler's own values as
+        operands; return those that fail alone too: others are wrong only because an operand is.
+        Unless the first fails in the same way as the program, the uncut program (None) is returned
+        as well."""
         steps = () if found.blame is None else found.blame(case)[:_MOST_STEPS]
         smaller = [alone(step) for step in steps]
         if not smaller or smaller[0] is None:
@@ -111,13 +114,13 @@ class OracleExaminer:
         return [(None, found), *(one for one in kept if one[0] is not cut[0])]
 
     def _asked(self, oracle: str, found: Difference) -> AbstractContextManager[Property]:
-        """Open what smaller programs are asked of: an oracle that is open already, if it can be."""
+        """Open the oracle for smaller programs; one that is open already is reused."""
         there = self.properties.get(found.oracle)
         return narrower(found, self.properties[oracle]) if there is None else nullcontext(there)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """Reduce a program; one that does not fail again, alone and reduced, stays as it is, and is
-        flaky."""
+        """Reduce a suspect's program; one that does not fail again, alone and reduced, is kept as
+        it is, and marked flaky."""
         evidence: Evidence = suspect.evidence
         found, case = evidence.found, evidence.case
         if found.text is not None:
@@ -131,13 +134,13 @@ class OracleExaminer:
         return replace(_finding(found, case, case), is_flaky=True)
 
     def write(self, number: int, example: int, folder: Path) -> None:
-        """Write the program as it is drawn."""
+        """Write the program as drawn."""
         write_program(folder, "original", self.drawn(number)[example])
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Hold what the oracle found of a program, and what its reduction begins with."""
+    """Hold the oracle's difference, the program, and the program that its reduction starts with."""
 
     oracle: str
     found: Difference
@@ -146,7 +149,7 @@ class Evidence:
 
 
 def _finding(found: Difference, small: Case, original: Case) -> Finding:
-    """Make a finding; one of another compiler has a report."""
+    """Make a finding of a reduced difference, with a report if another compiler is at fault."""
     told = program_finding(found.kind, found.detail, small, original)
     if found.judged is None:
         return told

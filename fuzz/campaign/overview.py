@@ -1,8 +1,8 @@
-"""Read what campaigns and reports have found, as they lie in directories.
+"""Read the findings of campaigns and reports from their directories.
 
 A directory is a campaign's (:mod:`fuzz.campaign.directory`), a report's (:mod:`fuzz.report`), or
-one that has such directories in it. Nothing is run, and of files that a compiler's user may have
-sent only text and JSON are read.
+one that has such directories in it. Nothing is run; of files that a compiler's user may have sent,
+only text and JSON are read.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _NAMED = frozenset(["oracle", "kind", "detail", "blamed", "flaky", "times", "iso
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Describe one finding. ``seconds``: when it was first reduced, from the beginning of its
-    campaign, None of a report. ``wrong``: the elements of its results that are outside, each as
-    place, actual, expected and legal; ``facts``: what else is known."""
+    """Describe one finding. ``seconds`` is when it was first reduced, since the beginning of its
+    campaign (None for a report). ``wrong`` lists elements outside the envelope: place, actual,
+    expected and legal. ``facts`` are further details."""
 
     directory: str
     oracle: str
@@ -48,8 +48,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """Summarise a campaign: the facts that determine it, the counters of its outcomes and of its
-    coverage, and its growth: seconds, examples and distinct findings until then."""
+    """Summarise a campaign: its facts, the counters of outcomes and of coverage, and its growth as
+    points (seconds, examples so far, distinct findings so far)."""
 
     directory: str
     facts: Mapping[str, str]
@@ -60,15 +60,15 @@ class Campaign:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Hold what several directories have."""
+    """Hold the campaigns and findings of several directories."""
 
     campaigns: tuple[Campaign, ...]
     found: tuple[Found, ...]
 
 
 def overview(directories: Sequence[Path]) -> Overview:
-    """Read directories; raises ArgumentError for one in which there is neither a campaign nor a
-    report, and for a file that is none of theirs."""
+    """Read directories; raise ArgumentError for one without a campaign or report, and for a file of
+    another form."""
     campaigns: list[Campaign] = []
     found: list[Found] = []
     for directory in directories:
@@ -115,7 +115,7 @@ def _campaign(place: Path) -> tuple[Campaign, list[Found]]:
 def _growth(
     directory: Directory, began: float, found: Sequence[Found]
 ) -> tuple[Chunk, list[tuple[float, int, int]]]:
-    """Sum the chunks of a campaign; return the sum, and the growth by chunks and findings."""
+    """Sum the chunks of a campaign; return the sum, and the points of its growth, thinned out."""
     total = Chunk()
     events = [(one.seconds, 0, 1) for one in found if one.seconds is not None]
     for number in directory.numbers():
@@ -179,7 +179,7 @@ def _report(place: Path) -> Found:
 
 
 def _shown(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return facts as text, lists as words, without those that say nothing."""
+    """Format facts as text, lists joined by commas; empty ones, None and False are left out."""
     found = {}
     for name, value in facts.items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -189,7 +189,7 @@ def _shown(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """Read an object of JSON."""
+    """Read a JSON object; raise ArgumentError for anything else."""
     try:
         found = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -200,7 +200,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    """Read a text, its beginning if it is long."""
+    """Read a text file, truncated if it is long."""
     with path.open(encoding="utf-8", errors="replace") as file:
         text = file.read(_MOST_TEXT + 1)
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"

@@ -1,4 +1,4 @@
-"""Define what a fuzzing campaign draws: chunk n of a seed is the same programs in every run."""
+"""Define what a fuzzing campaign draws: chunk n of a seed has the same programs in every run."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from hlo.types import BF16, C64, F16, F32, F64, S8, S32, U8, U32
 
 
 def _weight(opcode: str) -> int:
-    """Return how often an opcode is drawn as a single instruction: elementwise ones are in most
-    other programs, too; others have more attributes; a custom call is another instruction for each
-    target."""
+    """Return how often an opcode is drawn as a program of one instruction: less for elementwise
+    ops, which are in most other programs; more for ops with many attributes, and for each custom
+    call target."""
     if opcode == "custom-call":
         return TARGETS
     return 1 if opcode in _ELEMENTWISE else 4
@@ -82,13 +82,13 @@ _KINDS = (*(2 * _LARGE), *(len(_LARGE) * _SMALL))
 
 
 def any_program(choices: Choices) -> Module:
-    """Return any program of a campaign."""
+    """Draw a program of a campaign, of any kind."""
     return choices.choice(_KINDS)(choices)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Plan a campaign of ``hlo fuzz``: ``oracles`` by name, ``size`` programs in a chunk."""
+    """Plan a campaign of ``hlo fuzz``: ``oracles`` by name, ``size`` programs per chunk."""
 
     seed: int
     oracles: tuple[str, ...]
@@ -100,12 +100,12 @@ class Plan:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All fields."""
+        """Return all fields."""
         return asdict(self)
 
     @property
     def memory(self) -> int | None:
-        """No limit: oracles that run C or XLA have limited processes of their own."""
+        """Return None, no limit: oracles that run C or XLA limit processes of their own."""
         return None
 
     def opened(self, done: Done) -> AbstractContextManager[Examiner]:

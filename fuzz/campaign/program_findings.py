@@ -1,4 +1,4 @@
-"""Findings whose examples are programs: reduction and files."""
+"""Reduce findings whose examples are programs, and write their files."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def program_finding(kind: str, detail: str, small: Case, original: Case) -> Find
 
 
 def told_of(case: Case) -> Told:
-    """Tell a program from others."""
+    """Return a program's identity for deduplication: blamed instruction and distinctive opcodes."""
     return Told(blamed(case), opcodes(case.module) - _IN_MOST)
 
 
 def reduced_case(of: Property, case: Case, kind: str, seconds: float) -> Case | None:
-    """Reduce a program that violates a property to a small one that does so in the same way; None
-    if it does not violate it again, alone."""
+    """Reduce a program while it violates a property with the same kind; None if it does not violate
+    it when tested alone."""
     violation = Violation(of, kind)
     try:
         found = fuzz.reduce(

@@ -1,4 +1,4 @@
-"""The protocol between the campaign loop and what a campaign tests.
+"""Define the protocol between the campaign loop and the subject of a campaign.
 
 A :class:`Subject` is plain data that determines the examples of every chunk. Each worker opens it
 and gets an :class:`Examiner`, which draws the examples of chunk n, tests them, counts the outcomes
@@ -18,7 +18,7 @@ Tallies = dict[str, Counter[str]]  # several counters by name
 
 
 class Told(NamedTuple):
-    """Tell one finding from others: by the instruction to blame and the opcodes."""
+    """Identify a failing program for deduplication: the instruction to blame, and the opcodes."""
 
     blamed: str
     opcodes: frozenset[str]
@@ -26,10 +26,13 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """Record that an example violates the property ``oracle``. ``kind`` is equal for the same
-    defect in other examples; it may be for others, too, if the defect is ``told_by_reduction``, by
-    what is left of the example. ``isolated`` is what a first step of the reduction leaves.
-    ``evidence`` is what the examiner needs to reduce it, and stays in its process."""
+    """Record that an example violates the property ``oracle``.
+
+    ``kind`` is equal for the same defect in other examples. If ``told_by_reduction``, different
+    defects may share it, and only the reduced example tells them apart. ``isolated`` identifies the
+    instruction that fails alone, if one does. ``evidence`` is what the examiner needs to reduce the
+    example; it stays in its process.
+    """
 
     oracle: str
     kind: str
@@ -50,11 +53,11 @@ class Chunk:
 
     @property
     def counts(self) -> Counter[str]:
-        """The counter of examples and of their outcomes."""
+        """Return the counter of examples and of their outcomes."""
         return self.tallies.setdefault("counts", Counter())
 
     def tally(self, what: str) -> Counter[str]:
-        """Return a counter by name, an empty one if nothing was counted."""
+        """Return the counter with this name, empty if nothing was counted."""
         return self.tallies.get(what, Counter())
 
     def count(self, what: str, of: Iterable[str] | Mapping[str, int]) -> None:
@@ -73,7 +76,7 @@ class Chunk:
 class Finding:
     """Describe a reduced failure. ``opcodes`` are those of the reduced example, ``blamed``
     describes the instruction to blame; ``write`` puts its files into a folder; ``facts`` are
-    further fields of its JSON. One that did not repeat ``is_flaky``."""
+    further fields of its JSON; ``is_flaky`` if it did not fail again."""
 
     kind: str
     detail: str
@@ -85,36 +88,36 @@ class Finding:
 
 
 class Examiner(Protocol):
-    """Draw the examples of chunks and test them, in one process."""
+    """Draw and test the examples of chunks, in one process."""
 
     def chunk(self, number: int, only: int | None = None) -> Chunk:
         """Test the examples of a chunk, or only one of them."""
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """Reduce a suspect of a chunk, for at most so many seconds."""
+        """Reduce a suspect of a chunk, for at most ``seconds``."""
 
     def write(self, number: int, example: int, folder: Path) -> None:
         """Write an example of a chunk into a folder, untested."""
 
 
 class Subject(Protocol):
-    """Determine the chunks of a campaign: plain data that can be pickled."""
+    """Determine the chunks of a campaign, as plain data that can be pickled."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All that determines chunk n, as JSON: a directory can be continued by equal facts."""
+        """Return all that determines chunk n, as JSON: equal facts may continue a directory."""
 
     @property
     def seed(self) -> int:
-        """The seed of its examples."""
+        """Return the seed of the examples."""
 
     @property
     def size(self) -> int:
-        """The number of examples in a chunk, at most."""
+        """Return the maximal number of examples in a chunk."""
 
     @property
     def memory(self) -> int | None:
-        """The memory limit of a worker in bytes, see :class:`WorkerPool`; None: no limit."""
+        """Return a worker's memory limit in bytes (:class:`WorkerPool`); None for no limit."""
 
     def opened(self, done: Done) -> AbstractContextManager[Examiner]:
         """Open an examiner in a worker; ``done`` are the results so far."""

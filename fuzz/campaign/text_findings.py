@@ -1,4 +1,4 @@
-"""Findings whose examples are texts that are no programs: reduction and files."""
+"""Reduce findings whose examples are texts that are no programs, and write their files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzz.reducer.texts import shortest
 def text_finding(
     kind: str, detail: str, text: str, breaks: Callable[[str], bool], seconds: float
 ) -> Finding:
-    """Make a finding of a text, reduced as long as it ``breaks`` the reader in the same way."""
+    """Make a finding of a text, reduced while it ``breaks`` the reader in the same way."""
     small = shortest(text, breaks, seconds)
     facts = {"characters": len(small)}
     return Finding(kind, detail, frozenset(), partial(_write_both, small, text), facts)
@@ -25,5 +25,5 @@ def _write_both(small: str, text: str, folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text that may have lone surrogates."""
+    """Write a text that may contain lone surrogates."""
     path.write_bytes(text.encode("utf-8", "surrogatepass"))

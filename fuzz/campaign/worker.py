@@ -1,4 +1,4 @@
-"""The task of a campaign's worker: test a chunk, reduce new failures, write the result."""
+"""Define a campaign worker's task: test a chunk, reduce new failures, write the result."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SHORTER = 4  # so many times, for each sibling
 
 @contextmanager
 def opened(path: Path, subject: Subject, reducing: float) -> Iterator[Callable[..., Chunk | None]]:
-    """Open the function of a worker: ``work(number)`` finishes a chunk, unless another process has
-    claimed it; ``work(number, example)`` tests one example and returns its result. Each failure is
-    reduced for at most ``reducing`` seconds."""
+    """Open a worker's function: ``work(number)`` finishes a chunk, unless another process has
+    claimed it; ``work(number, example)`` tests one example and returns its result. ``reducing`` is
+    the time limit of each reduction, in seconds."""
     directory = Directory(path, subject.facts)
     with subject.opened(directory) as examiner:
         yield _Worker(directory, subject, examiner, reducing)
@@ -41,7 +41,7 @@ class _Worker:
         return None
 
     def _alone(self, number: int, example: int) -> Chunk:
-        """Test one example, whose files outlive this process if it dies of it."""
+        """Test one example, after writing its files, which remain if it kills this process."""
         folder = self._directory.alone(number, example)
         folder.mkdir(parents=True, exist_ok=True)
         self._examiner.write(number, example, folder)
@@ -57,8 +57,8 @@ class _Worker:
         return found
 
     def _examine(self, suspect: Suspect, number: int) -> None:
-        """Reduce and keep a failure that no finding covers: the more siblings it has, the less
-        time does it get. It is one instruction already, and new defects are worth more."""
+        """Reduce and keep a failure that no finding covers. The more siblings it has, the less time
+        it gets: it is isolated already, and new defects are worth more."""
         kept = self._directory.findings
         if findings.is_known(kept, suspect):
             return

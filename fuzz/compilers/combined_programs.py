@@ -24,7 +24,7 @@ _EXACT = Settings()
 
 
 def merged(modules: Sequence[Module]) -> Module:
-    """Merge several programs: all their parameters, and a tuple of all their results."""
+    """Merge several programs: the parameters of all, and a tuple of the results of all."""
     computations: list[Computation] = []
     entry: list[Instruction] = []
     roots: list[str] = []
@@ -48,8 +48,8 @@ def merged(modules: Sequence[Module]) -> Module:
 
 
 def _without_constraint(computation: Computation) -> Computation:
-    """Drop ``constrain_layout``: all-reduces of one program must agree on it, those of several may
-    not, and it changes no value."""
+    """Drop ``constrain_layout``: all-reduces of one program must agree on it, those of several need
+    not; it changes no value."""
 
     def changed(instruction: Instruction) -> Instruction:
         given = {n: v for n, v in instruction.attributes.items() if n != "constrain_layout"}
@@ -59,7 +59,7 @@ def _without_constraint(computation: Computation) -> Computation:
 
 
 def _numbered(computation: Computation, taken: int) -> Computation:
-    """Renumber parameters behind those already taken."""
+    """Renumber parameters to follow those already taken."""
 
     def changed(instruction: Instruction) -> Instruction:
         if instruction.opcode != "parameter":
@@ -72,14 +72,15 @@ def _numbered(computation: Computation, taken: int) -> Computation:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Valid modules as C: each entry in one translation unit, or the error of the C backend."""
+    """Hold valid modules as C in one translation unit, or the error of lowering them."""
 
     modules: Sequence[Module]
     found: Sequence[Program | Error]
 
     def executables(self, compiler: Compiler) -> list[Executable | Error]:
-        """Load each module. The compiler's files are deleted at the end, and the library is closed
-        when nothing refers to its executables. ToolchainError if the compiler fails."""
+        """Compile, and load each module. The compiler's files are deleted at the end; the library
+        stays open as long as an executable refers to it. Raises ToolchainError if the compiler
+        fails."""
         sources = next((one.sources for one in self.found if isinstance(one, Program)), None)
         library = None if sources is None else _loaded(sources, compiler)
         return [
@@ -91,13 +92,12 @@ class Batch:
 def compiled(
     modules: Sequence[Module], compiler: Compiler, settings: Settings = _EXACT
 ) -> list[Executable | Error]:
-    """Compile each valid module to an executable with one run of the compiler. See
-    :class:`Batch`."""
+    """Compile each valid module to an executable, in one run of the compiler (:class:`Batch`)."""
     return lowered_together(modules, settings).executables(compiler)
 
 
 def lowered_together(modules: Sequence[Module], settings: Settings = _EXACT) -> Batch:
-    """Lower valid modules to C."""
+    """Lower valid modules to C in one translation unit."""
     found = [_plan(module, settings) for module in modules]
     made = iter(render_plans([plan for plan in found if isinstance(plan, Plan)], OPENMP))
     return Batch(modules, [next(made) if isinstance(plan, Plan) else plan for plan in found])

@@ -46,12 +46,12 @@ _ADDRESS = (
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One way to build and run a program.
+    """Describe one way to build and run a program.
 
-    ``target`` is openmp or embedded. ``apart``: no two buffers share memory, and what is between
-    them is forbidden. ``sources`` are linked to it. ``emulator``: what runs programs for another
-    processor. ``grain``: loops of so many element operations have threads; None for as many as the
-    backend wants. ``pipeline``: the passes before C.
+    ``target`` is openmp or embedded. ``apart``: no two buffers share memory, and the gaps between
+    them are poisoned. ``sources`` are linked in. ``emulator`` runs programs for another processor.
+    ``grain`` is the least number of element operations at which a loop gets threads; None for the
+    backend's default. ``pipeline`` names the passes before C.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A configuration that this machine lacks, and how to get it."""
+    """Name a configuration that this machine lacks, and how to install it."""
 
     name: str
     why: str
@@ -96,7 +96,7 @@ def configurations(environ: Mapping[str, str]) -> Iterator[Configuration | Missi
 def _emulated(
     name: str, emulator: str, install: str, environ: Mapping[str, str]
 ) -> Iterator[Configuration | Missing]:
-    """Compile for another processor with the flags that are shipped, threads for every loop."""
+    """Yield a cross compiler and emulator, with the shipped flags and threads in every loop."""
     path = environ.get("PATH")
     if not (shutil.which(name, path=path) and shutil.which(emulator, path=path)):
         yield Missing(name, f"not installed: {install}")
@@ -107,7 +107,7 @@ def _emulated(
 
 
 def _unsanitized(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
-    """Yield the shipped flags, and those of each processor."""
+    """Yield the shipped flags, and variants for each processor that this one can run."""
     has_threads = "-fopenmp" in compiler.flags
     threads = THREADS if has_threads else (1,)
     shipped = Configuration(f"{name}, as shipped", compiler, threads=threads)
@@ -125,7 +125,7 @@ def _unsanitized(name: str, compiler: Compiler) -> Iterator[Configuration | Miss
 
 
 def _for_processor(title: str, processor: str, shipped: Configuration) -> Iterator[Configuration]:
-    """Yield them with optimisation and perhaps without it, with OpenMP and without it."""
+    """Yield flags for a processor with and without OpenMP and, for some, without optimisation."""
     compiler = shipped.compiler
     flags = _replaced(compiler.flags, {"-march=native": f"-march={processor}"})
     built = replace(shipped, compiler=replace(compiler, flags=flags), grain=1)
@@ -144,7 +144,7 @@ def _replaced(flags: tuple[str, ...], others: Mapping[str, str]) -> tuple[str, .
 
 
 def _embedded(name: str, compiler: Compiler) -> Iterator[Configuration]:
-    """Strict C99 with a ``main`` of its own, which compares."""
+    """Yield strict C99 of the embedded target, with a ``main`` that compares."""
     contract = ("-ffp-contract=off",) if takes(compiler.command, ["-ffp-contract=off"]) else ()
     for level in _LEVELS:
         built = replace(compiler, flags=(*_EMBEDDED, *contract, level))
@@ -177,7 +177,7 @@ def _checked(
 
 
 def environment() -> dict[str, str]:
-    """Return the variables with which all these programs run."""
+    """Return the environment variables that compiled programs run with."""
     return {
         **os.environ,
         "OMP_DYNAMIC": "false",

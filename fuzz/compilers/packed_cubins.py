@@ -1,4 +1,4 @@
-"""Open a GPU, and what compiles for it: also where all that there is are cubins of before."""
+"""Open a GPU and its compiler, or a directory of cubins that were compiled before."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ VERSION = "compiler.txt"  # beside the cubins: the version of what compiled them
 
 
 class Packed:
-    """Stand for the compiler whose cubins are at hand; others are compiled by one that is here."""
+    """Stand for the compiler that made a directory of cubins, found by its version."""
 
     def __init__(self, version: str, environ: Mapping[str, str]) -> None:
         self.version, self._environ = version, environ
 
     def compiled(self, text: str, architecture: str, directory: Path) -> Path:
-        """Compile what was not packed; raise ToolchainError if there is no compiler."""
+        """Compile a source without a packed cubin; raise ToolchainError if there is no compiler."""
         try:
             here = find_cuda_compiler(self._environ)
         except ToolchainError as error:
@@ -32,7 +32,7 @@ class Packed:
 
 
 def compiler_of(cubins: Path | None, environ: Mapping[str, str]) -> CudaCompiler:
-    """Return the compiler of a directory of cubins if it has any, else the one of this machine."""
+    """Return the packed compiler of a directory with cubins, else that of this machine."""
     if cubins is not None and (cubins / VERSION).exists():
         return Packed((cubins / VERSION).read_text("utf-8"), environ)
     return find_cuda_compiler(environ)

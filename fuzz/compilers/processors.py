@@ -1,8 +1,8 @@
-"""Processors to generate code for, and whether this one runs it.
+"""List the processors to generate code for, and detect which of them this one is compatible with.
 
-A compiler says what a processor has (``-march=znver3 -dM -E``), Linux what this one has. Only what
-a compiler uses by itself is compared: what needs its own words in C (AES, SHA, SSE4A, AMX…), this
-processor need not have.
+A compiler says what a processor has (``-march=znver3 -dM -E``), Linux what this one has. Only
+instruction sets that a compiler uses by itself are compared; those that need intrinsics in C (AES,
+SHA, SSE4A, AMX…) may be missing here.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _FEATURES: dict[str, str] = {
 
 @cache
 def own_features() -> frozenset[str]:
-    """Read this processor's instruction sets from Linux; nothing on other systems."""
+    """Read this processor's instruction sets from Linux; empty on other systems."""
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
     except OSError:
@@ -80,8 +80,8 @@ def own_features() -> frozenset[str]:
 
 
 def refusal(command: Sequence[str], processor: str, features: frozenset[str] | None = None) -> str:
-    """Why what a compiler makes for a processor cannot run on one that has ``features``, by
-    default this one; nothing if it can."""
+    """Return why code for ``processor`` cannot run on one with ``features`` (None: this one); "" if
+    it can."""
     told = run([*command, f"-march={processor}", "-dM", "-E", "-x", "c", os.devnull])
     if told.returncode:
         return f"{Path(command[0]).name} does not know -march={processor}"

@@ -1,10 +1,10 @@
-"""C compilers for programs that run once, on little: what compiles soonest, and what is as shipped.
+"""Choose C compilers for programs that run once, on little data: by compile time, not speed.
 
     quick(os.environ)     tcc, else clang or gcc without optimisation
     thorough(os.environ)  the compiler of ``backend_c.compile``, without optimisation
 
-Of 50 programs of 30 instructions in a translation unit, each takes tcc 0.6 ms, ``clang -O0`` 14
-and ``gcc -O0`` 25 (``bench/same_bits.py``): what they do for a function before they optimise.
+Of 50 programs of 30 instructions in a translation unit, each takes tcc 0.6 ms, ``clang -O0`` 14 and
+``gcc -O0`` 25 (``bench/same_bits.py``): what they do for a function before they optimise.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _LEFT_OUT = (
 
 
 def quick(environ: Mapping[str, str]) -> Compiler:
-    """Return the compiler that is done soonest, for a library without threads; ``HLO_CC`` is
-    obeyed. ToolchainError if there is none."""
+    """Return the compiler with the shortest compile time, for a library without threads; ``HLO_CC``
+    overrides it. Raises ToolchainError if there is none."""
     for name in () if environ.get("HLO_CC") else _QUICK:
         try:
             return _hurried(find_compiler({**environ, "HLO_CC": name}))
@@ -47,13 +47,13 @@ def quick(environ: Mapping[str, str]) -> Compiler:
 
 
 def thorough(environ: Mapping[str, str]) -> Compiler:
-    """Return a compiler with all that programs are compiled with (warnings, threads, vector
-    instructions) but optimisation."""
+    """Return the shipped compiler with all its flags (warnings, threads, vector instructions)
+    except optimisation."""
     return _unoptimised(find_compiler(environ))
 
 
 def portable(compiler: Compiler) -> Compiler:
-    """Compile runtime functions for any processor."""
+    """Return a compiler whose code of the runtime functions runs on any processor."""
     return replace(compiler, flags=(*compiler.flags, "-DHLO_PORTABLE"))
 
 

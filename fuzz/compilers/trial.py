@@ -1,4 +1,4 @@
-"""One program on its arguments, built and run in one configuration."""
+"""Build and run one program on its arguments in one configuration."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MARKS = ("ERROR: ", "WARNING: ", "runtime error", "error:", "driver:")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A program, its arguments, and what the interpreter makes of them."""
+    """Hold a program, its arguments, and the interpreter's result."""
 
     name: str
     module: Module
@@ -46,29 +46,28 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The results of each run, one for each number of threads; or what went wrong instead."""
+    """Hold the results of each run, one per number of threads; or the text of a failure."""
 
     values: tuple[Any, ...] = ()
     finding: str = ""
 
 
 class Sources(NamedTuple):
-    """Hold what a program is made of: its own translation units by file name, and the paths of the
-    others."""
+    """Hold a program's own translation units by file name, and the paths of the others."""
 
     units: Mapping[str, str]
     others: tuple[str, ...] = ()
 
 
 def outcome(trial: Trial, configuration: Configuration) -> Outcome:
-    """Build and run it in a directory that is gone afterwards."""
+    """Build and run a trial in a temporary directory."""
     with tempfile.TemporaryDirectory(prefix="everywhere-") as name:
         directory = Path(name)
         return ran(trial, configuration, directory, written(trial, configuration, directory))
 
 
 def unequal(trial: Trial, configuration: Configuration, found: Outcome) -> str:
-    """Say how an outcome's bits differ from the interpreter's; empty if they do not."""
+    """Describe how an outcome's bits differ from the interpreter's; "" if they do not."""
     for threads, value in zip(configuration.threads, found.values):
         other = differences(trial.expected, value)
         if other:
@@ -77,7 +76,7 @@ def unequal(trial: Trial, configuration: Configuration, found: Outcome) -> str:
 
 
 def written(trial: Trial, configuration: Configuration, directory: Path) -> Sources:
-    """Write the input and all files but the C; return the C."""
+    """Write the driver's input, and all files except the C; return the C."""
     grain = GRAIN if configuration.grain is None else configuration.grain
     plan = lowered(trial.module, Settings(grain=grain), configuration.pipeline)
     if configuration.target == EMBEDDED.name:
@@ -101,7 +100,7 @@ def written(trial: Trial, configuration: Configuration, directory: Path) -> Sour
 
 
 def ran(trial: Trial, configuration: Configuration, directory: Path, sources: Sources) -> Outcome:
-    """Compile the C beside what is written, and run it."""
+    """Compile the C beside the files that :func:`written` wrote, and run it."""
     finding = _built(sources, configuration, directory)
     if finding:
         return Outcome(finding=finding)
@@ -121,7 +120,7 @@ def ran(trial: Trial, configuration: Configuration, directory: Path, sources: So
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The header of the driver's input: see driver.c."""
+    """Hold the header of the driver's input; its layout is that in driver.c."""
 
     arguments: Sequence[Memory]
     results: Sequence[Memory]
@@ -147,7 +146,7 @@ class _Head:
 
 
 def _values(data: bytes, result: Any, runs: int) -> list[Any]:
-    """Return the result of each run, out of what the driver wrote."""
+    """Parse the driver's output into the result of each run."""
     values, start = [], 0
     for _ in range(runs):
         outputs = [Memory.empty(shape) for shape in array_leaves(result)]
@@ -161,7 +160,7 @@ def _values(data: bytes, result: Any, runs: int) -> list[Any]:
 
 
 def _built(sources: Sources, configuration: Configuration, directory: Path) -> str:
-    """Compile and link; what the compiler says if it fails."""
+    """Compile and link; return the compiler's messages if it fails."""
     compiler, units = configuration.compiler, sources.units
     if configuration.is_sanitizer or configuration.target == EMBEDDED.name:
         for name, text in units.items():
@@ -190,7 +189,8 @@ def _built(sources: Sources, configuration: Configuration, directory: Path) -> s
 
 
 def _run(words: Sequence[str], directory: Path) -> tuple[int, str]:
-    """Return the exit status, and what is told of it."""
+    """Run a command; return its exit status and the relevant lines of stderr. Output there without
+    a failing status, as of a sanitizer, counts as status 1."""
     try:
         done = subprocess.run(
             words, cwd=directory, env=environment(), stdin=subprocess.DEVNULL, check=False,
@@ -205,7 +205,7 @@ def _run(words: Sequence[str], directory: Path) -> tuple[int, str]:
 
 
 def _told(text: str) -> str:
-    """Return the lines that matter of what a compiler or a sanitizer says."""
+    """Return the relevant lines of compiler or sanitizer output: some from the first marked one."""
     lines = text.splitlines()
     first = next((n for n, line in enumerate(lines) if any(mark in line for mark in _MARKS)), 0)
     return "\n".join(lines[first : first + _LINES])
