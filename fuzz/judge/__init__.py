@@ -1,1 +1,1 @@
-"""Judge what a compiler did with a program: what failed, and what the language leaves open."""
+"""Judge a compiler's results: which failures are proven, and what HLO leaves undefined."""

@@ -1,4 +1,4 @@
-"""Name the instruction to blame for a failure, with its types, as findings are told apart."""
+"""Choose and describe the instruction to blame for a failure, for telling findings apart."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _CONSTANT = ("constant", "iota")
 def blamed(case: Case, failure: Failure | None = None, culprit: str | None = None) -> str:
     """Describe the instruction to blame in a reduced program: the first step that is wrong on the
     compiler's own values if the failure knows one, else the last of the ``culprit``'s opcode, else
-    the last that computes. ``convert(constant f32) -> s8``: types of operands, each once, whether
-    an operand is constant, the type of the result."""
+    the last that computes.
+
+    ``convert(constant f32) -> s8``: opcode, distinct operand types, whether an operand is constant,
+    result type.
+    """
     entry = case.module.entry
     there = {i.name: i for i in entry.instructions}
     for step in failure.found.wrong if failure is not None and failure.found is not None else ():
@@ -30,7 +33,7 @@ def blamed(case: Case, failure: Failure | None = None, culprit: str | None = Non
 
 
 def culprit_in(computation: Computation, culprit: str | None) -> Instruction:
-    """Return the last instruction of the culprit's opcode, else the last that computes."""
+    """Return the last instruction of the culprit's opcode, else the last non-structural one."""
     computing = [i for i in computation.instructions if i.opcode not in _STRUCTURAL]
     named = [i for i in computing if i.opcode == culprit] or computing
     return named[-1] if named else computation.root_instruction
@@ -50,7 +53,7 @@ def _types(shape: Shape) -> str:
 
 
 def _is_constant(instruction: Instruction, there: Mapping[str, Instruction]) -> bool:
-    """Test whether a value is a constant, perhaps moved."""
+    """Return whether a value is a constant, possibly through data movement."""
     waiting = [instruction]
     while waiting:
         one = waiting.pop()
@@ -63,8 +66,8 @@ def _is_constant(instruction: Instruction, there: Mapping[str, Instruction]) -> 
 
 
 def alone(step: WrongStep) -> Case | None:
-    """Cut a program down to its wrong step: operands are the compiler's own values, but for those
-    that are constants, perhaps moved; None if that is impossible."""
+    """Cut a program down to its wrong step, with the compiler's own values as arguments; operands
+    that are constants, possibly moved, stay constants. None if that is impossible."""
     entry = step.case.module.entry
     there = {i.name: i for i in entry.instructions}
     kept, waiting = {step.instruction.name}, [*step.instruction.operands]

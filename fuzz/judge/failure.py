@@ -1,4 +1,4 @@
-"""Describe a compiler's failure on a program as a kind that smaller programs are held to."""
+"""Classify a compiler's failure on a program, as a kind that smaller programs are held to."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ _BLAMELESS = having(CALLS) | {"conditional", "get-tuple-element", "map", "tuple"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """``signs`` tell one failure of a kind from others: where a check failed, or what is wrong with
-    numbers. ``crash`` says how the process ended, ``found`` what its results are worth."""
+    """Describe a failure: its kind, and ``signs`` that tell failures of a kind apart (the failed
+    check, or how numbers are wrong). ``crash`` is how the process ended, ``found`` the judged
+    result."""
 
     kind: str
     signs: frozenset[str]
@@ -53,14 +54,14 @@ class Failure:
     found: Found | None = None
 
     def is_like(self, other: Failure | None) -> bool:
-        """Test whether another failure is of this kind."""
+        """Return whether another failure has this kind, and a sign in common."""
         return other is not None and self.kind == other.kind and bool(self.signs & other.signs)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A failure of a compiler, and the budget by which its results were judged. ``command``
-    is what runs it, if it is not XLA."""
+    """Hold a compiler's failure, and the budget its results were judged by. ``command`` runs the
+    compiler, if it is not XLA."""
 
     failure: Failure
     budget: Budget
@@ -69,8 +70,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class WrongStep:
-    """A wrong instruction of an inlined program, and the compiler's own values of its instructions
-    by name."""
+    """Hold a wrong instruction of an inlined program, and the compiler's own values by name."""
 
     case: Case
     instruction: Instruction
@@ -78,7 +78,7 @@ class WrongStep:
 
 
 class Against:
-    """A compiler beside the interpreter."""
+    """Compare a compiler with the interpreter."""
 
     def __init__(self, run: Run, budget: Budget, seed: int = 0) -> None:
         self._run, self.budget, self._seed = run, budget, seed
@@ -86,8 +86,9 @@ class Against:
         self.counts: dict[str, int] = {}  # its elements of each verdict, where they were judged
 
     def failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
-        """Find the failure, if there is one. A refusal is nothing wrong, and nothing is where the
-        program means nothing. Error if the interpreter has no result to compare with."""
+        """Return the compiler's failure on a program, or None: if it is right, refuses the program,
+        or if the program is undefined. Raises Error if the interpreter has no result to compare
+        with."""
         self.counts = {}
         why = undefined(module, arrays)
         if why is not None:  # and it is not run: it may damage the process
@@ -128,25 +129,25 @@ class Against:
         return Failure(WRONG, signs, found=found) if signs else None
 
     def values(self, module: Module, arrays: tuple[Value, ...]) -> Value | None:
-        """Return the compiler's own result."""
+        """Return the compiler's result, None if it has none of the declared shape."""
         outputs = self._declared(module, arrays)
         shape = module.entry.root_instruction.shape
         return None if outputs is None else _shaped(shape, iter(outputs))
 
     def culprit(self, module: Module, arrays: tuple[Value, ...]) -> str | None:
-        """Return the opcode of the first step that is wrong on the compiler's own values, if one is
-        and the steps can be looked at."""
+        """Return the opcode of the first wrong step on the compiler's own values, None if there is
+        none or the steps cannot be observed."""
         found = self.wrong_step(module, arrays)
         return None if found is None else found.instruction.opcode
 
     def wrong_step(self, module: Module, arrays: tuple[Value, ...]) -> WrongStep | None:
-        """Find the first of :meth:`wrong_steps`."""
+        """Return the first of :meth:`wrong_steps`, or None."""
         return next(iter(self.wrong_steps(module, arrays)), None)
 
     def wrong_steps(self, module: Module, arrays: tuple[Value, ...]) -> Sequence[WrongStep]:
-        """Find the steps that are wrong on the compiler's own values, in the order of the inlined
-        text; none if the steps cannot be looked at. The first is to blame; of each other, that may
-        be so because an operand is wrong, which the program of that step alone decides."""
+        """Return the steps that are wrong on the compiler's own values, in the order of the inlined
+        text; none if they cannot be observed. The first is to blame; the others may be wrong only
+        because an operand is, which the program of that step alone decides."""
         try:
             return self._wrong_steps(inline(module), arrays)
         except Error:
@@ -166,13 +167,13 @@ class Against:
         return [WrongStep(case, step, known) for step in steps if step.opcode not in _BLAMELESS]
 
     def keeps(self, failure: Failure, module: Module, arrays: tuple[Value, ...]) -> Kept:
-        """Build the condition that smaller programs, beginning with ``module``, are held to."""
+        """Return the predicate that reductions of ``module`` are held to."""
         opcode = self.culprit(module, arrays) if failure.kind == WRONG else None
         return Kept(self, failure, opcode)
 
     def _declared(self, module: Module, arrays: Sequence[Value]) -> Sequence[Array] | None:
-        """Return the compiler's own arrays, if they are those that the program declares: one that
-        answers with others is wrong, and nothing can be learnt from them."""
+        """Return the compiler's arrays if they have the declared shapes; None otherwise, as nothing
+        can be learnt from such an answer."""
         outputs = self._outputs(module, arrays)
         declared = [
             s for s in leaves(module.entry.root_instruction.shape) if s.element_type.is_array
@@ -185,7 +186,7 @@ class Against:
         return self._answer(module, arrays).outputs
 
     def _answer(self, module: Module, arrays: Sequence[Value]) -> Answer:
-        """Run a program; if the compiler refuses it, try an equivalent form."""
+        """Run a program; if the compiler refuses it, run an equivalent form."""
         given = tuple(arrays_of(tuple(arrays)))
         answer = self._run(hlo.format(module), given)
         if answer.error is None or (other := synchronous(module)) == module:
@@ -196,8 +197,8 @@ class Against:
 
 @dataclass(slots=True)
 class Kept:
-    """Says whether a program fails in the same way, with an instruction of the opcode that is to
-    be blamed, if that is known. ``failure`` is that of the last program that was taken."""
+    """Test whether a smaller program fails in the same way, and contains the opcode to blame, if
+    known. ``failure`` is that of the last program that was accepted."""
 
     against: Against
     failure: Failure
@@ -207,7 +208,7 @@ class Kept:
         return self.by(self.against)(module, arrays)
 
     def by(self, against: Against) -> Callable[[Module, tuple[Value, ...]], Failure | None]:
-        """Return the failure of a program, by another process of the same compiler."""
+        """Return this predicate for another process of the same compiler."""
 
         def failure(module: Module, arrays: tuple[Value, ...]) -> Failure | None:
             if self.opcode is not None and self.opcode not in opcodes(module):
@@ -222,22 +223,22 @@ class Kept:
         return failure
 
     def take(self, failure: Failure) -> None:
-        """Hold smaller programs to what this one still shows."""
+        """Accept a failure: smaller programs are held to the signs that it still has."""
         self.failure = failure
 
 
 def opcodes(module: Module) -> frozenset[str]:
-    """Collect the opcodes of a module."""
+    """Return the opcodes of a module."""
     return frozenset(i.opcode for c in module.computations for i in c.instructions)
 
 
 def place(number: int) -> str:
-    """Return the name of an array of a result."""
+    """Return the name of a result's array, by its number."""
     return f"output {number}"
 
 
 def is_step(instruction: Instruction) -> bool:
-    """Test for an array that is computed and can be a result."""
+    """Return whether an instruction computes an array that can be a result."""
     is_array = not isinstance(instruction.shape, TupleShape) and can_be_shown(instruction)
     return is_array and instruction.opcode not in _GIVEN
 
@@ -249,12 +250,12 @@ def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:
 
 
 def _is_declared(array: Array, shape: ArrayShape) -> bool:
-    """Test the dimensions of an array, of which bounded ones may be smaller."""
+    """Return whether an array has the declared dims, or, where bounded, fewer."""
     return array.shape == shape.dims or (bool(shape.dynamic) and array.ndim == len(shape.dims))
 
 
 def ended(crash: str) -> Failure:
-    """Describe how a process ended, by where it did."""
+    """Make a failure of a process's end: hanging, or a crash with its place as sign."""
     if crash.startswith("no answer"):
         return Failure(HANG, frozenset((HANG,)), crash)
     return Failure(CRASH, frozenset((sign(crash),)), crash)
@@ -271,13 +272,13 @@ def _signs(found: Found) -> Iterator[str]:
 
 
 def outside(actual: Array, legal: Enclosure) -> Array:
-    """Test which elements are outside of the envelope."""
+    """Return a mask of the elements outside the envelope."""
     with np.errstate(all="ignore"):
         return ~np.asarray(contains(legal, actual))
 
 
 def differences(actual: Array, exact: Array | None, legal: Enclosure) -> Iterator[str]:
-    """Classify how elements outside differ from the exact ones."""
+    """Yield how elements outside differ from the exact ones: NaN, no NaN, another number."""
     wrong = outside(actual, legal)
     right = legal.low if exact is None else exact
     nans = is_nan(actual) & wrong

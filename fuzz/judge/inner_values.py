@@ -1,4 +1,4 @@
-"""Judge a compiler's values of the instructions of an entry, beside its results."""
+"""Judge a compiler's values of the entry's instructions, next to its results."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ def inner_outputs(
 ) -> tuple[Output, ...]:
     """Judge the values of the entry's instructions, each an output whose place is its name.
 
-    The compiler is asked for the program that returns them, too: what it fuses there may be other
-    than in the program itself, but what is outside of the envelope is as wrong. The smallest arrays
-    of 256 MB together are asked for, none inside of loops and calls. Empty if the compiler does not
-    take that program.
+    The compiler runs a program that also returns these values: it may fuse differently there, but
+    values outside the envelope are as wrong. The smallest arrays are requested, 256 MB in all, none
+    from inside loops and calls. Empty if the compiler does not accept that program.
     """
     entry = module.entry
     steps = (i for i in entry.instructions if is_step(i) and i.name != entry.root)

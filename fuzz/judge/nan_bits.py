@@ -31,9 +31,8 @@ _NANS = ("default", "negative", "ones")
 
 
 def depends_on_them(module: Module, arrays: Sequence[Any]) -> bool:
-    """Return whether the result is another one where NaNs that are computed have other bits: any
-    NaN is as good as another, and a bitcast makes a number of it, a total order looks at its
-    sign."""
+    """Return whether the result changes with the bits of computed NaNs. Any NaN is as good as
+    another, but a bitcast turns it into a number, and a total order depends on its sign."""
     if not any(_looks(i) for c in module.computations for i in c.instructions):
         return False
     try:
@@ -63,7 +62,7 @@ def _marked(function: Callable[..., Any], nan: str) -> Callable[..., Any]:
 
 
 def _with_nan(value: Any, chosen: str) -> Any:
-    """Replace every NaN by the chosen one; by the default NaN, where that is no NaN of the type."""
+    """Replace every NaN by the chosen one; by the default NaN where the type does not have it."""
     array = np.asarray(value)
     if array.dtype.kind == "c":
         found = np.empty(array.shape, array.dtype)

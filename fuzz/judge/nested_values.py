@@ -1,9 +1,9 @@
-"""Ask a compiler for its values inside of loops, branches and calls, and judge them.
+"""Judge a compiler's values inside loops, branches and calls.
 
-It is given the program with calls inlined that also returns these values
+The compiler runs the program with calls inlined, which also returns these values
 (:mod:`interp.envelope.recorded_values`): of a loop those of each trip, of a conditional those of
-the branch that is taken. What it fuses there may be other than in the program itself, but what is
-outside is as wrong (:mod:`interp.envelope.nested_values`).
+the taken branch. It may fuse differently there, but values outside the envelope are as wrong
+(:mod:`interp.envelope.nested_values`).
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def nested_values(
 ) -> NestedValues:
     """Judge the values of the instructions in the loops, branches and calls of a program.
 
-    The smallest of 256 MB together are asked for, of loops of at most :data:`MOST_TRIPS` trips.
-    None if the compiler does not take the program that returns them. What is outside proves nothing
-    of a program that has several right results (:func:`~fuzz.judge.undefined_behaviour.left_open`).
+    The smallest are requested, 256 MB in all, of loops with at most :data:`MOST_TRIPS` trips. None
+    if the compiler does not accept the program that returns them. A value outside proves nothing if
+    the program has several right results (:func:`~fuzz.judge.undefined_behaviour.left_open`).
     """
     if not any(i.opcode in _OUTER for i in module.entry.instructions):
         return NestedValues()
@@ -85,12 +85,12 @@ def nested_values(
 
 
 def _are_like(outputs: Sequence[Array], exact: Sequence[Array]) -> bool:
-    """Test for arrays of the types and sizes that are declared."""
+    """Return whether arrays have the declared types and sizes."""
     return [(x.dtype, x.shape) for x in outputs] == [(x.dtype, x.shape) for x in exact]
 
 
 def _inlined(module: Module) -> tuple[Module, Mapping[Named, Named]]:
-    """Inline calls; return the instruction that each one was, by computation and name."""
+    """Inline calls; also map each instruction to the one it was copied from."""
     known = [(c.name, i.name) for c in module.computations for i in c.instructions]
     numbers = itertools.count()
 
@@ -120,7 +120,7 @@ def _annotated(
 
 
 class _Place(NamedTuple):
-    """A value that can be asked for: its name, its instruction, and the bytes of all trips."""
+    """Hold a value that can be requested: its name, its instruction, and the bytes of all trips."""
 
     name: str
     inlined: Named
@@ -129,8 +129,8 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Planning:
-    """Choose values to ask for; ``loops`` are the trips that are stored, by the names of loops,
-    ``wanted`` the instructions that are judged, by those that stand for them."""
+    """Choose the values to request. ``loops`` maps names of loops to the trips that are stored,
+    ``wanted`` maps inlined instructions to the original ones that are judged."""
 
     module: Module
     origins: Mapping[Named, Named]
@@ -140,7 +140,7 @@ class _Planning:
     wanted: dict[Named, Named] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
-        """Name the values, what loops carry, and what says where the program was."""
+        """Return the names of values, of loop states, and of trip counts and branch decisions."""
         entry = self.module.entry
         places = [*itertools.islice(self._inside(entry, "", 1, 0), _MOST_VALUES)]
         states = _affordable(self.states, _MOST_BYTES)
@@ -156,7 +156,7 @@ class _Planning:
     def _inside(
         self, computation: Computation, path: str, rows: int, depth: int
     ) -> Iterator[_Place]:
-        """Yield the values of a computation, of which so many rows are stored."""
+        """Yield the values of a computation, each recorded for ``rows`` trips."""
         once, needed = made_once(computation), live(computation, lambda instruction: False)
         for instruction in (i for i in computation.instructions if i.name in needed):
             named, name = (computation.name, instruction.name), path + instruction.name
@@ -180,7 +180,7 @@ class _Planning:
     def _in_loop(
         self, named: Named, loop: Instruction, name: str, around: int, depth: int
     ) -> Iterator[_Place]:
-        """Yield the values of a loop's trips; remember what it carries."""
+        """Yield the values of a loop's trips; register its state."""
         rows = around * (self.trips[named] + 1)
         if not self.trips[named] or rows > MOST_TRIPS:
             return
@@ -199,7 +199,7 @@ def _bytes(shape: Shape, rows: int) -> int:
 
 
 def _affordable(places: Sequence[_Place], most: int) -> list[_Place]:
-    """Return the smallest values of so many bytes together, in their order."""
+    """Return the smallest values that together have at most ``most`` bytes, in their order."""
     total = 0
     taken = set[str]()
     for place in sorted(places, key=lambda one: one.bytes):

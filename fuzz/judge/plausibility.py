@@ -1,6 +1,6 @@
-"""Rank wrong results by how readily a reader believes that they are wrong.
+"""Rank wrong results by how readily a reader accepts that they are wrong.
 
-A softmax that gives 0 in place of 1 is a bug to anyone; one that gives 0 in place of 1.3e-38 looks
+A softmax that gives 0 instead of 1 is a bug to anyone; one that gives 0 instead of 1.3e-38 looks
 like a matter of rounding, though both may be the same bug. So a reduction that has a plain failure
 does not trade it for one at the ends of a type's range.
 """
@@ -22,9 +22,9 @@ PLAIN, CLEAR, ANY = 2, 1, 0
 
 
 def plausibility(found: Found | None) -> int:
-    """Rank a failure: ``PLAIN`` if an element that should be an everyday number differs by a tenth
-    or more, ``CLEAR`` if one of ordinary magnitude does, else ``ANY``. Without numbers, as of a
-    crash, it is plain."""
+    """Rank a failure: ``PLAIN`` if an element of everyday magnitude differs by a tenth or more,
+    ``CLEAR`` if one of ordinary magnitude does, else ``ANY``. Without numbers, as for a crash, it
+    is plain."""
     if found is None or found.mismatch is not None:
         return PLAIN
     outputs = [_rank(one.actual, one.exact, one.legal) for one in found.outputs]

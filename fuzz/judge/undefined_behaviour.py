@@ -24,17 +24,16 @@ _MOST = 64  # elements of a row, and rows, of which all pairs are compared
 
 
 def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
-    """Say why a program is undefined, if an instruction's operands have no meaning: a sort by no
-    strict weak order, a size below 0 or above the bound, a dynamic-reshape to another number of
-    elements. None if it is defined."""
+    """Return why a program is undefined for its arguments, or None: a comparator that is no strict
+    weak order, a size below 0 or above the bound, a dynamic-reshape to another number of
+    elements."""
     return _first_of(_MEANINGLESS, module, arrays)
 
 
 def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
-    """Say why a program has several right results beyond roundings and orders: a fold whose init
-    is no identity (it may be used several times), a pred with bits other than 0 and 1, the elements
-    by which an array grows, f64 operands converted to c64 before or after a dot. None if there is
-    no such reason."""
+    """Return why a program has several right results beyond rounding and order, or None: a fold
+    whose init is no identity (it may be used several times), a pred with bits other than 0 and 1,
+    the elements by which an array grows, f64 operands converted to c64 before or after a dot."""
     return _first_of(_OPEN, module, arrays)
 
 
@@ -136,8 +135,8 @@ def _makes_preds(operand: Array, *, shape: ArrayShape, **_: Any) -> str | None:
 
 
 def _narrows(*operands: Array, shape: ArrayShape, **_: Any) -> str | None:
-    """Test for operands wider than the result: nobody says whether they are converted before they
-    are multiplied."""
+    """Return whether operands are wider than the result: HLO does not say whether they are
+    converted before they are multiplied."""
     wide = any(operand.dtype.char in "dD" for operand in operands)
     return (
         "an operand of more range than the result" if wide and shape.element_type is C64 else None

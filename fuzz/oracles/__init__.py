@@ -1,4 +1,4 @@
-"""Oracles: properties that every program has, by name in ``ORACLES``."""
+"""Define oracles, properties that every program has; ``ORACLES`` has them by name."""
 
 from fuzz.oracles.oracle import Difference, LeftOut, Oracle, Outcome
 from fuzz.oracles.table import ORACLES, is_known, named

@@ -1,4 +1,4 @@
-"""Compare what XLA accepts and rejects with what :func:`hlo.verify` does.
+"""Compare which programs XLA accepts and rejects with :func:`hlo.verify`.
 
 XLA should reject an invalid program. It may accept one where it has a reason
 (:mod:`fuzz.oracles.known_differences`), but it must not crash on it.
@@ -29,7 +29,7 @@ _TAKEN = STRICTER.keys() | CONVERTED.keys()
 
 @contextmanager
 def xla_accepts() -> Iterator[Property]:
-    """XLA accepts valid programs, rejects invalid ones, and crashes on neither."""
+    """Check that XLA accepts valid programs, rejects invalid ones, and crashes on neither."""
     with XLA(timeout=SECONDS) as peer:
         yield each(lambda case: _asked(peer, case))
 

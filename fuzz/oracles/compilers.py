@@ -24,8 +24,8 @@ SECONDS = 20.0  # for one program
 
 @contextmanager
 def xla(program: Callable[[Case], Case] = lambda case: case) -> Iterator[Property]:
-    """XLA's results for ``program(case)`` lie inside the envelope, and it neither crashes nor
-    hangs."""
+    """Check that XLA's results for ``program(case)`` are inside the envelope, and that it neither
+    crashes nor hangs."""
     with XLA(timeout=SECONDS) as run:
         judged = judging(Against(run, XLA_CPU))
 
@@ -42,14 +42,14 @@ def xla(program: Callable[[Case], Case] = lambda case: case) -> Iterator[Propert
 
 
 def _carried(case: Case, outcome: Outcome) -> Outcome:
-    """Leave out a violation of numbers that depend on layouts: the only way into XLA, over
-    StableHLO, drops layouts."""
+    """Ignore wrong numbers of a program that depends on layouts: StableHLO, the only way into XLA,
+    drops them."""
     is_wrong = isinstance(outcome, Difference) and outcome.kind.startswith(WRONG)
     return LeftOut("depends on layouts") if is_wrong and reads_layouts(case.module) else outcome
 
 
 def _of(other: Case, outcome: Outcome) -> Outcome:
-    """Attach the program that was really run to its violation, so that it is reduced."""
+    """Attach the program that was run to its difference, so that it is the one to reduce."""
     if isinstance(outcome, Difference):
         return replace(outcome, oracle="xla", case=other)
     return outcome
@@ -57,14 +57,14 @@ def _of(other: Case, outcome: Outcome) -> Outcome:
 
 @contextmanager
 def command(words: Sequence[str]) -> Iterator[Property]:
-    """Judge any compiler command by the budget of an unknown compiler."""
+    """Judge any command as a compiler, by the budget of an unknown one."""
     with Command(words, SECONDS) as run:
         yield judging(Against(run, UNKNOWN), shlex.join(words))
 
 
 @contextmanager
 def pjrt(name: str) -> Iterator[Property]:
-    """Judge a plugin of PJRT by the budget of its name, ``pjrt:PLUGIN.so,…``."""
+    """Judge a PJRT plugin, named ``pjrt:PLUGIN.so,…``, by its budget."""
     from fuzz.peers.pjrt import PJRT  # which needs pypjrt
 
     plugin = parsed(name)
@@ -73,8 +73,7 @@ def pjrt(name: str) -> Iterator[Property]:
 
 
 def judging(against: Against, command: str | None = None) -> Property:
-    """Return the property that a compiler has no failure; ``command`` is what runs it, if it is not
-    XLA."""
+    """Return the property that a compiler has no failure. ``command`` runs it, if it is not XLA."""
     return each(lambda case: _failure_of(against, command, case))
 
 
@@ -96,7 +95,7 @@ _SIGNS = ("other types or sizes", "another number", "no NaN", "NaN")
 
 
 def _first_sign(signs: frozenset[str]) -> str:
-    """Choose the sign that tells a failure from others: programs of one bug have several."""
+    """Return the most specific sign: programs of one bug may have several."""
     return min(signs, key=lambda sign: (_SIGNS.index(sign) if sign in _SIGNS else -1, sign))
 
 
@@ -105,7 +104,8 @@ def _wrong_steps(against: Against, case: Case) -> Sequence[WrongStep]:
 
 
 def failure_or_outcome(against: Against, case: Case) -> Failure | LeftOut | Difference | None:
-    """Find the failure of a compiler; or say why there is nothing to compare with."""
+    """Return a compiler's failure; an outcome if the interpreter has no result to compare with; or
+    None."""
     try:
         with time_limit(3 * SECONDS):
             return against.failure(case.module, case.arrays)

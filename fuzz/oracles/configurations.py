@@ -37,7 +37,8 @@ _NAMES = re.compile(r"(?:ERROR|WARNING): \w+: [\w-]+|runtime error: [a-z ]+|\[-W
 
 @contextmanager
 def opened(is_chosen: Callable[[Configuration], bool]) -> Iterator[Property]:
-    """C gives the interpreter's bits, and neither compiler nor sanitizer reports anything."""
+    """Check that C gives the interpreter's bits, and that neither compiler nor sanitizer
+    complains."""
     chosen = [*filter(is_chosen, present())]
     if not chosen:
         raise ArgumentError("no such configuration here: see python -m selftest.compiler_matrix")
@@ -46,17 +47,17 @@ def opened(is_chosen: Callable[[Configuration], bool]) -> Iterator[Property]:
 
 @cache
 def present() -> tuple[Configuration, ...]:
-    """List the configurations that this machine has."""
+    """Return the configurations that this machine has."""
     return tuple(c for c in configurations(os.environ) if isinstance(c, Configuration))
 
 
 def unsanitized(configuration: Configuration) -> bool:
-    """Test whether a configuration has no sanitizer."""
+    """Return whether a configuration has no sanitizer."""
     return not configuration.is_sanitizer
 
 
 def sanitized(configuration: Configuration) -> bool:
-    """Test whether a configuration has a sanitizer."""
+    """Return whether a configuration has a sanitizer."""
     return configuration.is_sanitizer
 
 
@@ -97,7 +98,7 @@ def _built_as_one(
 
 
 def _parameters(module: hlo.Module) -> int:
-    """Count the arrays that go in and out; bounded ones also have sizes."""
+    """Count a program's array arguments and results, and the sizes of bounded ones."""
     shapes = [p.shape for p in module.entry.parameters] + [module.entry.root_instruction.shape]
     return sum(1 + any(leaf.dynamic) for shape in shapes for leaf in leaves(shape))
 
@@ -126,7 +127,7 @@ def _alone(case: Case, chosen: Sequence[Configuration]) -> Outcome:
 
 
 def _wrong(cases: Sequence[Case], configuration: Configuration) -> Difference | None:
-    """Find what is wrong with programs that are built as one."""
+    """Find the defects of programs that are built as one."""
     module = cases[0].module if len(cases) == 1 else merged([case.module for case in cases])
     arrays = tuple(array for case in cases for array in case.arrays)
     expected = interp.evaluate(module, *arrays, fuel=FUEL * len(cases))
@@ -141,12 +142,13 @@ def _wrong(cases: Sequence[Case], configuration: Configuration) -> Difference | 
 
 
 def kind_of(configuration: Configuration, finding: str, difference: str) -> str:
-    """Name a defect by its configuration and what is the same of it in all programs."""
+    """Name a defect by its configuration and the part of its message that does not depend on the
+    program."""
     name = _NAMES.search(finding or difference)
     what = name[0].strip() if name else "no result" if finding else "other bits"
     return f"{configuration.name}: {what}"
 
 
 def part_name(configuration: Configuration) -> str:
-    """Name the oracle that asks only one configuration."""
+    """Return the name of the oracle for a single configuration."""
     return f"{_PREFIX}{configuration.name}"

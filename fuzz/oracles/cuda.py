@@ -1,7 +1,7 @@
-"""Run generated CUDA on a GPU: against the interpreter's bits, and against a second run.
+"""Run generated CUDA on a GPU twice, and compare both results with the interpreter's bits.
 
-Programs of one call are compiled as one unit. After an error of the driver nothing can be run in
-the same process: those that come later have it, too.
+Programs of one call are compiled as one unit. After a driver error nothing can be run in the same
+process: later programs report it, too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hlo.errors import Error, ToolchainError, Unsupported
 
 
 class OnDevice:
-    """Ask programs on a device: their bits are those of the interpreter, each time."""
+    """Test programs on a device: each run has the interpreter's bits."""
 
     def __init__(self, device: Device, compiler: CudaCompiler, cache: Path | None = None) -> None:
         self.device, self._compiler, self._cache = device, compiler, cache
@@ -43,7 +43,8 @@ class OnDevice:
         return self.some(cases, range(len(cases)))
 
     def some(self, cases: Sequence[Case], wanted: Sequence[int]) -> list[Outcome]:
-        """Return outcomes of the cases of some numbers, which are compiled with all others."""
+        """Return the outcomes of the cases with these numbers; all cases are compiled as one
+        unit."""
         outcomes = each(runs)(cases)
         usable = [number for number, outcome in enumerate(outcomes) if outcome is None]
         try:

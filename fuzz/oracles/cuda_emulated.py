@@ -1,7 +1,7 @@
-"""Run generated CUDA on emulated blocks of threads, of every size and in several orders.
+"""Run generated CUDA on emulated thread blocks, of every size and in several orders.
 
-Programs of one call are compiled as one unit. What one does wrong (a race, an access outside of an
-array, a barrier that some threads do not reach) is a finding like other bits.
+Programs of one call are compiled as one unit. Undefined behaviour (a race, an access out of bounds,
+a barrier that some threads do not reach) is a finding, like other bits.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ SIZES = (1, 32, 96, 128, 1024)
 
 
 def schedules() -> Iterator[Schedule]:
-    """Yield blocks of every size, in the order of their numbers and in another one."""
+    """Yield each block size, with the threads in ascending and in another order."""
     for threads in SIZES:
         yield Schedule(threads, blocks=3, seed=0)
         yield Schedule(threads, blocks=2, seed=threads)
 
 
 def cuda_emulated(cases: Sequence[Case]) -> list[Outcome]:
-    """Emulated CUDA gives the interpreter's bits, and does nothing that a GPU has not to bear."""
+    """Check that emulated CUDA gives the interpreter's bits without undefined behaviour."""
     outcomes = each(runs)(cases)
     usable = [number for number, outcome in enumerate(outcomes) if outcome is None]
     try:
@@ -45,8 +45,8 @@ def cuda_emulated(cases: Sequence[Case]) -> list[Outcome]:
 
 
 def fast_is_sound(cases: Sequence[Case]) -> list[Outcome]:
-    """Emulated CUDA of fast numerics, whose bits are its own, does nothing that a GPU has not to
-    bear."""
+    """Check that emulated CUDA of fast numerics, whose bits may differ, has no undefined
+    behaviour."""
     made = emulated([case.module for case in cases], launched(Numerics.FAST))
     return [_finding(case, program) for case, program in zip(cases, made, strict=True)]
 

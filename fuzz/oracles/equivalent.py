@@ -1,4 +1,4 @@
-"""Metamorphic oracles: equivalent programs give the same bits."""
+"""Define metamorphic oracles: equivalent programs give the same bits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def rewritings(cases: Sequence[Case]) -> list[Outcome]:
 
 
 def by_one(name: str) -> Property:
-    """Give the rewriting property for one rewrite, at several places of a program."""
+    """Return the property that one rewrite, at several places of a program, keeps every bit."""
 
     def of(case: Case) -> Outcome:
         places = (rewritten(case.module, name, random.Random(n)) for n in range(_PLACES))
@@ -85,8 +85,8 @@ def for_xla(case: Case) -> Case:
 
 
 def _otherwise(case: Case, without: Collection[str] = ()) -> tuple[Case, str]:
-    """Rewrite a program by one rewrite that fits, chosen by the program's text; return its name,
-    too."""
+    """Rewrite a program by one fitting rewrite, chosen by the program's text; also return its
+    name."""
     rng = random.Random(hashlib.sha256(hlo.format(case.module).encode()).digest())
     name = fitting(case.module, rng, without)
     if name is None:

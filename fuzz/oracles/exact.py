@@ -36,8 +36,9 @@ _THOROUGH = 64  # of so many lists of programs, one is compiled as programs are,
 
 
 def same_bits(cases: Sequence[Case]) -> list[Outcome]:
-    """C gives the interpreter's bits. Many programs are compiled together by a fast compiler; what
-    differs there, or stands alone, is asked of the compiler of :func:`backend_c.compile`."""
+    """Check that C gives the interpreter's bits. Many programs are compiled together by a fast
+    compiler; those that differ there, and single ones, by the compiler of
+    :func:`backend_c.compile`."""
     outcomes: list[Outcome] = [None] * len(cases)
     expected: dict[int, Value] = {}
     for number, case in enumerate(cases):
@@ -52,7 +53,7 @@ def same_bits(cases: Sequence[Case]) -> list[Outcome]:
 
 
 def _together(modules: Sequence[Module]) -> Sequence[Executable | Error | None]:
-    """Compile programs as one; nothing for a single one, and where the compiler fails."""
+    """Compile programs as one; empty for a single one, or if the compiler fails."""
     if len(modules) > 1:
         with suppress(ToolchainError):
             return compiled(modules, _of_many(modules))
@@ -102,7 +103,7 @@ def _alone(case: Case, expected: Value) -> Outcome:
 
 
 def threads(cases: Sequence[Case]) -> list[Outcome]:
-    """C in several threads gives the bits of one thread, with threads even for short loops."""
+    """Check that C in several threads, even for short loops, gives the bits of one thread."""
     outcomes: list[Outcome] = []
     usable: list[int] = []
     for number, outcome in enumerate(each(runs)(cases)):
@@ -123,7 +124,7 @@ def _in_threads(count: int, executable: Executable, case: Case) -> Value:
 
 
 def runs(case: Case) -> Outcome:
-    """Check that the program ends, and that the C backend takes it."""
+    """Check that the interpreter has a result, and that the C backend accepts the program."""
     right(case)
     try:
         lowered(case.module)
@@ -133,7 +134,7 @@ def runs(case: Case) -> Outcome:
 
 
 def twice(case: Case) -> Outcome:
-    """Interpreting again gives the same bits, lowering again the same C."""
+    """Check that interpreting again gives the same bits, and lowering again the same C."""
     texts = []
     for _ in range(2):
         try:

@@ -1,4 +1,4 @@
-"""Ask oracles in a process of their own: generated C may crash or never end."""
+"""Run oracles in processes of their own: generated C may crash or never end."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def by_name(name: str) -> AbstractContextManager[Property]:
 
 
 def narrower(found: Difference, of: Property) -> AbstractContextManager[Property]:
-    """Open the faster oracle that a finding names in place of ``of``, for reducing."""
+    """Open the faster oracle that a difference names for its reduction, else the given one."""
     return by_name(found.oracle) if found.oracle else nullcontext(of)
 
 
 @contextmanager
 def guarded(opened: Opened) -> Iterator[Property]:
-    """Ask the property that ``start()`` makes in another process. If that dies or does not answer,
-    each program is asked alone; one that kills the process violates the property."""
+    """Open a property in another process. If that dies or does not answer, each program is tested
+    alone; one that kills the process violates the property."""
     with WorkerPool(opened, preload=(__name__,), seconds=SECONDS) as pool:
 
         def of(cases: Sequence[Case]) -> list[Outcome]:

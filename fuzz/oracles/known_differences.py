@@ -1,4 +1,4 @@
-"""List where XLA (jaxlib 0.10.2) and :func:`hlo.verify` differ on purpose, and why.
+"""List where XLA (jaxlib 0.10.2) accepts what :func:`hlo.verify` rejects, and why.
 
 An instruction that violates a constraint is keyed by ``(opcode, label)``.
 """

@@ -21,8 +21,8 @@ _DIALECTS = ("short", "long")
 
 
 def printed(case: Case) -> Outcome:
-    """Printing and parsing gives the same program; the canonical text is a program with the same
-    results."""
+    """Check that printing and parsing gives the same program, and that the canonical text is a
+    program with the same results."""
     module = case.module
     try:
         for dialect in _DIALECTS:
@@ -38,7 +38,7 @@ def printed(case: Case) -> Outcome:
 
 
 def _has_nan(module: Module) -> bool:
-    """Test whether an attribute is NaN, which equals nothing."""
+    """Return whether an attribute is NaN, which equals nothing."""
     instructions = (i for c in module.computations for i in c.instructions)
     values = (value for i in instructions for value in i.attributes.values())
     return any(isinstance(value, float) and math.isnan(value) for value in values)
@@ -66,7 +66,8 @@ def shapes(case: Case) -> Outcome:
 
 
 def _unlike(value: Value, shape: Shape) -> str:
-    """Say how a value differs from its shape; empty if it does not. Sizes may be below bounds."""
+    """Describe how a value contradicts its declared shape, "" if it does not. Actual sizes may be
+    below the bounds."""
     if isinstance(shape, TupleShape):
         if not isinstance(value, tuple) or len(value) != len(shape.elements):
             return "no such tuple"

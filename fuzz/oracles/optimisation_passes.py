@@ -1,10 +1,10 @@
 """Compare XLA's results with and without one of its passes.
 
-A pass that may be left out changes no more than roundings. Of two results that are not equal, one
-is outside of the envelope where the other is inside: with the pass, it is at fault; without it, it
-hides the fault of another. Each program is compiled without the pass that its text chooses, so a
-campaign goes through all; a single program without each, or without the one that is named
-(``xla-flags: algsimp``), which is how findings are reduced.
+An optional pass may only change roundings. If the two results differ, one outside the envelope and
+the other inside, then the pass is at fault (outside with it), or it hides the fault of another
+(outside without it). Each program is compiled without the pass that its text chooses, so a campaign
+covers all; a single program without each, or without the one that is named (``xla-flags:
+algsimp``), which is how findings are reduced.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PASSES = (
 
 @contextmanager
 def opened(passes: Sequence[str] = PASSES) -> Iterator[Property]:
-    """XLA gives the same without a pass, but for roundings."""
+    """Check that leaving out a pass of XLA changes results by roundings at most."""
     with XLA(timeout=SECONDS) as peer:
 
         def of(cases: Sequence[Case]) -> list[Outcome]:
@@ -59,7 +59,7 @@ def chosen(case: Case, passes: Sequence[str]) -> str:
 
 
 def _first(peer: XLA, case: Case, passes: Sequence[str]) -> Outcome:
-    """Try one pass after the other; return the first difference, or the last outcome."""
+    """Leave out one pass after the other; return the first difference, else the last outcome."""
     outcome: Outcome = None
     for name in passes:
         outcome = _compared(peer, case, name)

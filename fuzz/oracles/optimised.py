@@ -1,4 +1,4 @@
-"""Compare XLA's program before and after its optimisation, both interpreted.
+"""Compare XLA's program before and after optimisation, both interpreted.
 
 XLA's own results differ by rounding, which may hide a wrong pass; here both texts are evaluated
 exactly and judged like two stages of a dump (:mod:`bisect_dump`).
@@ -34,7 +34,7 @@ from interp.envelope.verdict import OUTSIDE, UNDETERMINED
 
 @contextmanager
 def xla_optimised() -> Iterator[Property]:
-    """XLA's text after all passes means what the program meant, within the envelope."""
+    """Check that XLA's optimised text has the program's meaning, within the envelope."""
     with XLA(timeout=SECONDS) as peer:
         yield each(lambda case: _asked(peer, case))
 
@@ -54,7 +54,7 @@ def _asked(peer: XLA, case: Case) -> Outcome:
 
 
 def _is_bounded(module: Module) -> bool:
-    """Test for bounded dimensions: XLA pads them to their bounds, and the padding is undefined."""
+    """Return whether a program has bounded dimensions: XLA pads them with undefined elements."""
     instructions = (i for c in module.computations for i in c.instructions)
     return any(
         i.opcode == "dynamic-reshape" or any(leaf.is_dynamic for leaf in leaves(i.shape))
@@ -63,7 +63,7 @@ def _is_bounded(module: Module) -> bool:
 
 
 def meaning_changed(case: Case, optimised: Module) -> Outcome:
-    """Compare a program with what was made of it; Error if that has no result."""
+    """Compare a program with its optimised form; raise Error if that has no result."""
     before, after = (
         bisect_dump.as_stage(bisect_dump.Stage(Path(label), label), module)
         for label, module in (("before", case.module), ("after", optimised))

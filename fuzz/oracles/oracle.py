@@ -27,12 +27,15 @@ FUEL = 1 << 18  # instructions of one evaluation: a loop that drawn programs end
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A program without the property. ``kind`` is the same for the same defect in other programs;
-    ``detail`` says where, what was right and what was given. ``oracle`` is one that says the same
-    and less besides, so that it is quicker: smaller programs are asked of it. ``case`` is what to
-    ask it of, if that is another program that was made of this one. ``judged`` is what a report of
-    another compiler is made of. ``text`` is what violates the property in place of a program.
-    ``blame`` returns the wrong steps of a program, the one to blame first, if they can be seen."""
+    """Describe a program without the property.
+
+    ``kind`` is the same for the same defect in other programs; ``detail`` says where, with the
+    expected and the actual value. ``oracle`` names a faster one that finds the same, for smaller
+    programs; ``case`` is the derived program to give it, if it is not this one. ``judged`` is the
+    evidence for a report on another compiler. ``text`` replaces the program if that is no program.
+    ``blame`` returns the wrong steps of a program, the first one to blame, as far as they can be
+    observed.
+    """
 
     kind: str
     detail: str
@@ -45,7 +48,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class HostileText:
-    """A text that is no program and breaks a reader. ``breaks(shorter)`` says whether another one
+    """Hold a text that is no program and breaks a reader. ``breaks(shorter)`` tests whether another
     breaks it in the same way."""
 
     text: str
@@ -54,7 +57,7 @@ class HostileText:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The outcome of a program to which the property does not apply, and why."""
+    """The outcome of a program to which the property does not apply, with the reason."""
 
     reason: str
 
@@ -66,9 +69,8 @@ Opened = Callable[[], AbstractContextManager[Property]]
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """A property with its name and a line that says what it is. It is a context manager, as other
-    compilers have processes. ``runs_c``: what it runs in this process may crash, see
-    :mod:`fuzz.oracles.isolation`."""
+    """Hold a property, its name, and a line that states it. ``opened`` is a context manager, as it
+    may hold processes. ``runs_c``: it may crash this process (:mod:`fuzz.oracles.isolation`)."""
 
     name: str
     about: str
@@ -77,7 +79,8 @@ class Oracle:
 
 
 class NoResult(Exception):
-    """Raised when the interpreter gives no result; ``outcome`` says what that means."""
+    """Raised when the interpreter has no result; ``outcome`` is what that means for the
+    property."""
 
     def __init__(self, outcome: Difference | LeftOut) -> None:
         super().__init__(str(outcome))
@@ -85,7 +88,7 @@ class NoResult(Exception):
 
 
 def right(case: Case) -> Value:
-    """Evaluate a program with the interpreter; NoResult if it has no result."""
+    """Evaluate a program with the interpreter; raise NoResult if it has no result."""
     try:
         return interp.evaluate(case.module, *case.arrays, fuel=FUEL)
     except (OutOfFuel, Unsupported) as error:
@@ -95,7 +98,7 @@ def right(case: Case) -> Value:
 
 
 def compared(expected: Value, actual: Value) -> Difference | None:
-    """Compare results that must have the same bits; None if they do."""
+    """Return the difference of results that must have the same bits, None if they do."""
     found = bit_equality.differences(expected, actual)
     if not found:
         return None
@@ -104,14 +107,15 @@ def compared(expected: Value, actual: Value) -> Difference | None:
 
 
 def but_for_nan_bits(outcome: Outcome, case: Case) -> Outcome:
-    """Leave out a difference of a program whose result depends on the payload of a computed NaN."""
+    """Ignore a difference if the result depends on the payload of a computed NaN."""
     if isinstance(outcome, Difference) and depends_on_them(case.module, case.arrays):
         return LeftOut("depends on the bits of a NaN")
     return outcome
 
 
 def each(outcome: Callable[[Case], Outcome]) -> Property:
-    """Turn a function of one program into a property of many."""
+    """Lift a function of one program to a property of many; a defect of this project in it is a
+    difference like any other."""
 
     def of(case: Case) -> Outcome:
         try:
@@ -127,5 +131,5 @@ def each(outcome: Callable[[Case], Outcome]) -> Property:
 
 
 def stateless(name: str, about: str, of: Property) -> Oracle:
-    """Return an oracle that needs nothing opened."""
+    """Return an oracle whose property needs no resources."""
     return Oracle(name, about, lambda: nullcontext(of))

@@ -1,4 +1,4 @@
-"""Have XLA's parser read texts that are nearly programs: it must refuse them, and not die."""
+"""Give XLA's parser texts that are almost programs: it must reject them without crashing."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MEMORY = 4 << 30  # bytes: a number in a text may be taken for a size
 
 @contextmanager
 def xla_parses() -> Iterator[Property]:
-    """XLA's parser dies of no text: of drawn programs, changed by token and by byte."""
+    """Check that XLA's parser survives mutations of drawn programs, by token and by byte."""
     with XLA(timeout=_SECONDS, memory=_MEMORY) as peer:
         yield each(lambda case: _asked(peer, case))
 
 
 def texts(case: Case) -> Iterator[str]:
-    """Yield mutations of a program's text, the same ones whenever it is asked."""
+    """Yield mutations of a program's text, which depend on that text alone."""
     text = hlo.format(case.module)
     rng = random.Random(zlib.crc32(text.encode()))
     for _ in range(_TEXTS):
@@ -49,7 +49,7 @@ def _breaks(peer: XLA, kind: str, text: str) -> bool:
 
 
 def _crash(peer: XLA, text: str) -> tuple[str, str]:
-    """Describe how the parser died of a text: two empty texts if it did not."""
+    """Return the kind and the description of the parser's crash on a text, ("", "") without one."""
     crash = peer.parsed(text).crash
     if crash is None:
         return "", ""

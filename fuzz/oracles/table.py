@@ -1,4 +1,4 @@
-"""The table of oracles by name."""
+"""List the oracles by name."""
 
 from __future__ import annotations
 
@@ -105,14 +105,14 @@ ORACLES = {oracle.name: oracle for oracle in _ALL}
 
 
 def is_known(name: str) -> bool:
-    """Test whether a name is that of an oracle, or of one's part on this machine."""
+    """Return whether a name is that of an oracle, or of a part of one on this machine."""
     return name in ORACLES or is_plugin(name) or _part(name) is not None
 
 
 def named(name: str) -> Oracle:
-    """Look an oracle up by name, or a part of one: ``configurations: gcc -O3 AVX2``, ``rewrites:
-    peel``. Of other names ``pjrt:PLUGIN.so`` is a plugin, any other a command:
-    :mod:`fuzz.peers.plugin`, :mod:`fuzz.peers.command`."""
+    """Return the oracle of a name: of the table, or a part of one (``configurations: gcc -O3
+    AVX2``, ``rewrites: peel``), a plugin ``pjrt:PLUGIN.so`` (:mod:`fuzz.peers.plugin`), or else a
+    command (:mod:`fuzz.peers.command`)."""
     found = ORACLES.get(name) or _part(name)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""The condition that keeps a reduction on its violation."""
+"""Define the predicate that a reduction keeps true: the same violation, as plausible as before."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from interp.values import Value
 
 @dataclass(slots=True)
 class Standard:
-    """The plausibility that smaller programs are held to."""
+    """Hold the least plausibility that smaller programs must have."""
 
     least: int = ANY
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Says whether a program violates the property in the same way, and as plainly as the last
-    that was taken: see :func:`fuzz.reduce`. Several that work at once have one ``standard``."""
+    """Test whether a program violates the property with the same kind, at least as plausibly as the
+    last one accepted (:func:`fuzz.reduce`). Predicates that work in parallel share one
+    ``standard``."""
 
     property: Property
     kind: str
@@ -34,7 +35,7 @@ class Violation:
         return outcome if _plausibility(outcome) >= self.standard.least else None
 
     def take(self, found: Difference) -> None:
-        """Hold smaller programs to violations as plain as this one."""
+        """Raise the standard to the plausibility of an accepted violation."""
         self.standard.least = max(self.standard.least, _plausibility(found))
 
 
