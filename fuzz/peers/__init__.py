@@ -1,1 +1,1 @@
-"""Peers: other implementations of HLO, run on a program's text."""
+"""Run peers, other implementations of HLO, on a program's text."""

@@ -1,10 +1,10 @@
-"""Any command as a compiler: it is run as ``COMMAND PROGRAM.hlo ARGUMENTS.npz RESULTS.npz``.
+"""Run any command as a compiler: ``COMMAND PROGRAM.hlo ARGUMENTS.npz RESULTS.npz``.
 
-ARGUMENTS.npz has the arrays ``p0``, ``p1``, … in the order of the parameters, those of tuples one
-after the other; the command writes RESULTS.npz with ``r0``, ``r1``, … likewise. Types that NumPy
-does not know (bf16, f8, s4, …) are bytes of their size in both (``V2``, ``V1``). Exit status 0: the
-results are there; any other: the command does not take the program, and the last line that it wrote
-to stderr says why. A command that is ended by a signal, or that does not end, has crashed.
+ARGUMENTS.npz has the arrays ``p0``, ``p1``, … in the order of the parameters, tuples flattened; the
+command writes RESULTS.npz with ``r0``, ``r1``, … likewise. Types that NumPy lacks (bf16, f8, s4, …)
+are bytes of their size in both (``V2``, ``V1``). Exit status 0: the results are there; any other:
+the command does not accept the program, and its last line on stderr says why. A command that is
+ended by a signal, or does not end in time, has crashed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hlo.values import Array
 
 
 class Command:
-    """``words`` are the command; use it in ``with``, as other peers."""
+    """Run a command, given as ``words``, as a peer; use it in ``with``, like other peers."""
 
     def __init__(self, words: Sequence[str], timeout: float = 60.0) -> None:
         self._words, self._timeout = tuple(words), timeout
@@ -42,7 +42,7 @@ class Command:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Nothing is left to end."""
+        """Do nothing: no process outlives a call."""
 
     def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
         """Run one program."""

@@ -1,4 +1,4 @@
-"""Detect programs of which jaxlib's conversion to StableHLO makes others: with other types."""
+"""Detect programs that jaxlib's conversion to StableHLO changes: it gives them other types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hlo.types import PRED, leaves
 
 
 def converted_otherwise(module: Module) -> str | None:
-    """Say why the StableHLO of a module is another program; None if nothing known is in it."""
+    """Return why a module's StableHLO is another program, None if no such case is known."""
     instructions = (i for computation in module.computations for i in computation.instructions)
     return next((why for one in instructions if (why := _why(one)) is not None), None)
 

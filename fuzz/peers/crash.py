@@ -1,4 +1,4 @@
-"""Describe crashes, and tell them apart, by where they happened."""
+"""Describe crashes, and identify them by where they happened."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def sign(crash: str) -> str:
 
 
 def failed_check(crash: str) -> str | None:
-    """Return the check in the compiler's source that failed, if one did: then no memory is
-    damaged."""
+    """Return the check in the compiler's source whose failure ended the process, or None. Such a
+    process has not damaged its memory."""
     found = _SOURCE.search(crash)
     return None if found is None else found[0]
 
 
 def place(crash: str) -> str | None:
-    """Return where in the compiler's source a crash happened, if that is known: neither a signal
-    alone nor generated code, which damaged memory brings about anywhere."""
+    """Return where in the compiler's source a crash happened, None if that is unknown: a signal
+    alone, or one in generated code, may be caused by memory that was damaged anywhere."""
     where = sign(crash)
     return None if where == "generated code" or _ENDED.match(where) else where

@@ -1,4 +1,4 @@
-"""Ask worker processes that may be damaged by what they did before."""
+"""Run tasks in a worker process that earlier tasks may have damaged."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ T = TypeVar("T")
 
 
 class Isolated(Generic[T]):
-    """Do tasks in a process of a pool.
+    """Run tasks in a process of a pool.
 
-    A process that dies may have been damaged by the program before: what counts is what a new one
-    does, unless it died at a place in a compiler's source where new ones died, too.
+    A death may be caused by damage from the program before: so the task is repeated in a new
+    process, whose outcome counts, unless it died at a place in the compiler's source where a new
+    process has died before.
     """
 
     def __init__(self, pool: WorkerPool[T]) -> None:
@@ -22,7 +23,7 @@ class Isolated(Generic[T]):
         self._deadly: set[str] = set()  # places at which new processes died, too
 
     def __call__(self, *task: Any) -> Outcome[T]:
-        """Do a task; return its result, or the death that counts."""
+        """Run a task; return its result, or the death that counts."""
         outcome = self._pool(*task)
         if isinstance(outcome, Result) or outcome.limit is not None:
             return outcome

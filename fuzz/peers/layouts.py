@@ -1,4 +1,4 @@
-"""Detect programs whose numbers depend on layouts, which StableHLO does not carry."""
+"""Detect programs whose results depend on layouts, which StableHLO does not carry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hlo.types import leaves
 
 
 def reads_layouts(module: Module) -> bool:
-    """Test whether a bitcast depends on layouts."""
+    """Return whether a bitcast depends on layouts."""
     for computation in module.computations:
         shapes = {i.name: i.shape for i in computation.instructions}
         for one in computation.instructions:

@@ -1,8 +1,8 @@
-"""Run any plugin of PJRT, XLA's interface to devices: from HLO text to results.
+"""Run any plugin of PJRT, XLA's device interface: from HLO text to results.
 
-The client is the package pypjrt. The program goes in as StableHLO, arguments and results as dense
-arrays in row-major order, whatever layout the device has. A plugin is code of others, which may
-crash and hang: it is loaded in processes of its own only.
+The client is the package pypjrt. The program is passed as StableHLO, arguments and results as dense
+row-major arrays, whatever layout the device has. A plugin is third-party code, which may crash and
+hang: it is only loaded in processes of its own.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _PRELOAD = (__name__,)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Describe an opened plugin: its ``device`` in words, and the newest version of StableHLO that
-    it reads, if it says so; or the ``error`` that says why it cannot be opened."""
+    """Describe an opened plugin: its ``device``, and the newest StableHLO version it reads, if it
+    tells; or the ``error`` if it cannot be opened."""
 
     device: str = ""
     stablehlo: Version | None = None
@@ -49,7 +49,8 @@ class Facts:
 
 
 def facts(plugin: Plugin) -> Facts:
-    """Open a plugin in a process and look for a device; ArgumentError says why there is none."""
+    """Open a plugin in a process and look for a device; raise ArgumentError, with the reason, if
+    there is none."""
     if not Path(plugin.path).expanduser().is_file():
         raise ArgumentError(f"{PREFIX}{plugin.path}: there is no such file")
     pool = WorkerPool(_asked, seconds=_OPENS_WITHIN, memory=None, preload=_PRELOAD)
@@ -64,7 +65,7 @@ def facts(plugin: Plugin) -> Facts:
 
 @contextmanager
 def _asked() -> Iterator[Callable[[Plugin], Facts]]:
-    """Open a process that opens plugins when asked: within the time of a task."""
+    """Open a worker whose tasks open plugins: so their time limit is a task's."""
     yield _facts
 
 
@@ -85,7 +86,7 @@ def _first_line(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """Hold a plugin that is loaded, its client, and the device that runs programs."""
+    """Hold a loaded plugin, its client, and the device to run on."""
 
     plugin: pypjrt.Plugin
     client: Client
@@ -94,7 +95,7 @@ class _Opened:
 
 @contextmanager
 def _opened(plugin: Plugin) -> Iterator[_Opened]:
-    """Open a plugin's client, with pypjrt's defaults for GPUs where options say nothing else."""
+    """Open a plugin's client; its options override pypjrt's defaults for GPUs."""
     loaded = _loaded(plugin.path)
     defaults = Client.GPU_DEFAULTS if loaded.is_gpu else {}
     options = {**defaults, **dict(plugin.options)}
@@ -114,7 +115,7 @@ def _loaded(path: str) -> pypjrt.Plugin:
 
 
 def _version(plugin: pypjrt.Plugin) -> Version | None:
-    """Return the newest version of StableHLO that a plugin says it reads; it need not say one."""
+    """Return the newest StableHLO version that a plugin reads, None if it does not tell."""
     try:
         known = plugin.stablehlo_version_range
     except PjrtError:
@@ -124,7 +125,7 @@ def _version(plugin: pypjrt.Plugin) -> Version | None:
 
 @contextmanager
 def opened(plugin: Plugin) -> Iterator[Callable[[bytes, Sequence[Array]], Answer]]:
-    """Open the function of one process, whose client is made once."""
+    """Open the function of one worker process, which opens the client once."""
     with _opened(plugin) as at:
 
         def answer(program: bytes, arrays: Sequence[Array]) -> Answer:
@@ -149,7 +150,7 @@ def _answer(at: _Opened, program: bytes, arrays: Sequence[Array]) -> Answer:
 
 
 def _on_device(at: _Opened, array: Array) -> Buffer[Any]:
-    """Copy an array; each element has bytes of its own, also of types of fewer than 8 bits."""
+    """Copy an array to the device; elements of fewer than 8 bits take a byte each."""
     kind = element_type_of(array.dtype)
     assert kind is not None, array.dtype
     memory = bytearray(array.tobytes()) or bytearray(1)  # an address, also of no elements
@@ -163,7 +164,7 @@ def _code(element_type: str) -> str:
 
 
 def _on_host(plugin: pypjrt.Plugin, buffer: Buffer[Any]) -> Array | None:
-    """Copy a result; None for a token, which has no elements."""
+    """Copy a result to the host; None for a token, which has no elements."""
     kinds = {getattr(plugin.abi, _code(name), None): x for name, x in ELEMENT_TYPES.items()}
     kind = kinds.get(buffer.element_type)
     if kind is None:
@@ -177,8 +178,8 @@ def _on_host(plugin: pypjrt.Plugin, buffer: Buffer[Any]) -> Array | None:
 
 
 def _copy(plugin: pypjrt.Plugin, buffer: Buffer[Any], array: Array) -> None:
-    """Copy a buffer into an array in row-major order: without a layout, it would be that of the
-    device."""
+    """Copy a buffer into an array with an explicit row-major layout: the default is the
+    device's."""
     rank = array.ndim
     order = (ctypes.c_int64 * max(rank, 1))(*range(rank - 1, -1, -1))
     tiled = plugin.args(
@@ -204,9 +205,11 @@ def _copy(plugin: pypjrt.Plugin, buffer: Buffer[Any], array: Array) -> None:
 
 
 class PJRT:
-    """Processes that compile and run with a plugin; use it in ``with``. Parameters and results that
-    are tuples are passed as their elements. ``timeout`` in seconds is for one program. Memory is
-    not limited: drivers reserve more addresses than a machine has memory."""
+    """Compile and run programs with a plugin in worker processes; use it in ``with``.
+
+    Tuple parameters and results are passed as their elements. ``timeout`` in seconds is for one
+    program. Memory is not limited: drivers reserve more address space than a machine has memory.
+    """
 
     name = "PJRT"
 
@@ -224,8 +227,8 @@ class PJRT:
         self._conversion.close()
 
     def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
-        """Compile and run one program. What cannot be converted is refused, and so is what would
-        come out as another program."""
+        """Compile and run one program. It is refused if StableHLO cannot express it, or would
+        change it."""
         module = hlo.parse(text)
         if reads_layouts(module):
             return Answer(error="its bitcasts depend on layouts, which StableHLO does not carry")

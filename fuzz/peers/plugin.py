@@ -1,4 +1,4 @@
-"""Name a plugin of PJRT with its options: ``pjrt:PLUGIN.so[,KEY=VALUE…]``."""
+"""Parse the name of a PJRT plugin with options: ``pjrt:PLUGIN.so[,KEY=VALUE…]``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Option = bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """Hold what a name says: the library's ``path``, ``options`` for its client in the order of
-    the name, and the ``budget`` by which its results are judged."""
+    """Hold a parsed name: the library's ``path``, the client's ``options`` in order, and the
+    ``budget`` by which results are judged."""
 
     path: str
     options: tuple[tuple[str, Option], ...] = ()
@@ -25,13 +25,13 @@ class Plugin:
 
 
 def is_plugin(name: str) -> bool:
-    """Test whether a name is that of a plugin."""
+    """Return whether a name is a plugin's."""
     return name.startswith(PREFIX)
 
 
 def parsed(name: str) -> Plugin:
-    """Read ``pjrt:PLUGIN.so,KEY=VALUE,…``: options are bools (true, false), integers, floats, or
-    else texts, and ``budget=NAME`` is a row of ``BUDGETS``. ArgumentError if it is not so."""
+    """Parse ``pjrt:PLUGIN.so,KEY=VALUE,…``. Values are bools (true, false), integers, floats, or
+    else strings; ``budget=NAME`` is a row of ``BUDGETS``. Raises ArgumentError if malformed."""
     path, *words = name.removeprefix(PREFIX).split(",")
     if not path:
         raise ArgumentError(f"{name}: the plugin's file is missing: {PREFIX}PLUGIN.so")

@@ -1,4 +1,5 @@
-"""Convert HLO text to StableHLO by jaxlib, in a process: its conversion crashes over some."""
+"""Convert HLO text to StableHLO by jaxlib, in a process: its conversion crashes on some
+programs."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _PRELOAD = (__name__, "jaxlib._hlo", "jaxlib._jax", "jaxlib.mlir.dialects.stable
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Hold a ``program`` in StableHLO, or the ``error`` that says why there is none."""
+    """Hold a ``program`` in StableHLO, or the ``error`` of the conversion."""
 
     program: bytes = b""
     error: str | None = None
@@ -26,8 +27,8 @@ class Converted:
 
 @contextmanager
 def opened(newest: Version | None) -> Iterator[Callable[[str], Converted]]:
-    """Open the conversion to the version that a plugin reads: ``newest``, if it says so, or else
-    that of twelve weeks ago, as JAX does."""
+    """Open the conversion to a StableHLO version: the ``newest`` that the plugin reads, or, if
+    unknown, that of twelve weeks ago, as JAX does."""
     from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
     from jaxlib.mlir.dialects import stablehlo
 
@@ -55,7 +56,7 @@ def _version(text: str) -> Version:
 
 
 class Conversion:
-    """A process that converts; ``timeout`` in seconds for one program."""
+    """Convert programs in a worker process; ``timeout`` in seconds is for one program."""
 
     def __init__(self, newest: Version | None, timeout: float) -> None:
         made = partial(opened, newest)

@@ -1,4 +1,4 @@
-"""Rewrite a program without what StableHLO, jaxlib's only way into XLA, cannot express."""
+"""Rewrite programs to equivalent ones that StableHLO, jaxlib's only way into XLA, can express."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ _ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
 
 
 def synchronous(module: Module) -> Module:
-    """Calls, fusions and asynchronous computations inlined; what is started and done later done at
-    once; no order besides that of values; permutations of one operand each, ``mulhi`` by wider
-    numbers, no slices of scalars, no attributes that are newer than jaxlib. The module itself where
-    that is impossible."""
+    """Rewrite a program without what StableHLO lacks; the module itself if that is impossible.
+
+    Calls, fusions and async computations are inlined; a start and its done become one op; control
+    dependences are dropped; permutations have one operand each; ``mulhi`` uses wider integers;
+    slices of scalars and attributes newer than jaxlib are removed.
+    """
     try:
         return dead_code(each(inline(module), _synchronous))
     except Error:
@@ -72,7 +74,7 @@ def _at_once(
 
 
 def _by_default(instruction: Instruction) -> Instruction:
-    """Drop attributes that jaxlib does not read yet, where they change nothing."""
+    """Drop attributes that jaxlib does not know yet, where they change nothing."""
     newer = _NEWER.get(instruction.opcode, ())
     attributes = {
         k: v for k, v in instruction.attributes.items() if k not in newer and v != _NO_ALGORITHM
@@ -87,7 +89,7 @@ def _is_of_scalar(instruction: Instruction) -> bool:
 
 
 def _each(rebuilt: Rebuilt, instruction: Instruction) -> str:
-    """Split an op of several operands into one for each."""
+    """Split an op with several operands into one per operand."""
     shape = instruction.shape
     if not isinstance(shape, TupleShape):
         return rebuilt.add(instruction)
@@ -103,7 +105,7 @@ def _each(rebuilt: Rebuilt, instruction: Instruction) -> str:
 
 
 def _by_wider(rebuilt: Rebuilt, instruction: Instruction) -> str:
-    """Compute mulhi as the high half of a product of twice as many bits."""
+    """Compute mulhi as the high half of a product with twice as many bits."""
     shape = array(instruction.shape)
     narrow = shape.element_type
     wide = _WIDER.get(narrow.name)

@@ -29,9 +29,8 @@ Options = tuple[tuple[str, str | int | bool], ...]  # of XLA_FLAGS, for one comp
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A peer's answer to a program. One of ``outputs`` (its arrays, in order, tuples opened),
-    ``error`` (it refuses) and ``crash`` is there; or ``optimised``, its text instead of results.
-    Times are in seconds."""
+    """Hold a peer's answer: ``outputs`` (arrays in order, tuples flattened), ``error`` (it
+    refuses), ``crash``, or ``optimised`` (text instead of results). Times are in seconds."""
 
     outputs: tuple[Array, ...] | None = None
     error: str | None = None
@@ -43,8 +42,8 @@ class Answer:
 
 @contextmanager
 def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
-    """Open the function of one process: its client is made once, with ``flags`` as XLA_FLAGS, which
-    the server of all processes was begun with others of."""
+    """Open the function of one worker process, which makes the client once. ``flags`` replace
+    XLA_FLAGS: the server that forks workers may have been started with others."""
     os.environ.pop("XLA_FLAGS", None)
     if flags is not None:
         os.environ["XLA_FLAGS"] = flags
@@ -89,8 +88,11 @@ def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
 
 
 class XLA:
-    """Processes that compile and run with XLA; use it in ``with``. Parameters and results that are
-    tuples are passed as their elements. ``memory`` limits a process, in bytes."""
+    """Compile and run programs with XLA in worker processes; use it in ``with``.
+
+    Tuple parameters and results are passed as their elements. ``memory`` limits a process, in
+    bytes.
+    """
 
     name = "XLA:CPU"
 
@@ -111,7 +113,7 @@ class XLA:
         self._process.close()
 
     def optimised(self, text: str) -> Answer:
-        """Compile one program: what it is after all passes."""
+        """Compile one program; the answer has its text after all passes."""
         return self._asked(text, None)
 
     def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
@@ -119,11 +121,11 @@ class XLA:
         return self._asked(text, arrays)
 
     def without(self, hlo_pass: str) -> Callable[[str, Sequence[Array]], Answer]:
-        """Return what compiles and runs one program without a pass of this name."""
+        """Return a peer like this one that leaves out the pass with this name."""
         return self.by((("xla_disable_hlo_passes", hlo_pass),))
 
     def by(self, options: Options) -> Callable[[str, Sequence[Array]], Answer]:
-        """Return what compiles and runs one program by options of XLA_FLAGS."""
+        """Return a peer like this one with further options in XLA_FLAGS."""
         return lambda text, arrays: self._asked(text, arrays, options)
 
     def parsed(self, text: str) -> Answer:

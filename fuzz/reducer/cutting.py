@@ -1,4 +1,4 @@
-"""Cut a program down to the instructions that matter: the others' values become arguments."""
+"""Cut a program down to the instructions that matter: values of the others become arguments."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _LINKED = ("-done", "-update")
 
 
 def cut(search: Search, evaluate: Evaluate) -> bool:
-    """Cut the entry computation; return whether it became smaller, with what ``evaluate`` says are
-    the values of the instructions that are left out."""
+    """Cut the entry computation, with the values of removed instructions from ``evaluate``; return
+    whether it became smaller."""
     case = search.best
     values = recorded(case, evaluate)
     if values is None:
@@ -39,8 +39,8 @@ def cut(search: Search, evaluate: Evaluate) -> bool:
 
 
 def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
-    """Return the value of each instruction of the entry that can be an argument, of as many as
-    memory should hold; None if they cannot be had."""
+    """Return the values of the entry's instructions that can be arguments, the smallest ones that
+    fit in memory; None if the evaluation fails."""
     entry = case.module.entry
     names = affordable(i for i in entry.instructions if i.opcode != "parameter")
     found = evaluate(exposed(case.module, names), case.arrays)
@@ -53,7 +53,7 @@ def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
 
 
 def affordable(instructions: Iterable[Instruction], most: int = _MOST_BYTES) -> tuple[str, ...]:
-    """Return the smallest values that take no more than so many bytes together, in their order."""
+    """Return the smallest values that together take at most so many bytes, in their order."""
     sizes = {i.name: _bytes(i) for i in instructions if can_be_shown(i)}
     taken, total = set[str](), 0
     for name, size in sorted(sizes.items(), key=itemgetter(1)):
@@ -71,7 +71,7 @@ def _bytes(instruction: Instruction) -> int:
 
 
 def all_zeros(module: Module, arrays: tuple[Value, ...]) -> Value:
-    """Return zeros in place of an evaluation, where values do not matter."""
+    """Return zeros instead of an evaluation, for programs whose values do not matter."""
     return zeros(module.entry.root_instruction.shape)
 
 
@@ -80,7 +80,7 @@ def _is_computed(instruction: Instruction) -> bool:
 
 
 def can_be_shown(instruction: Instruction) -> bool:
-    """Test whether a value can be a result: starts of async operations cannot."""
+    """Return whether a value can be a result: async states cannot."""
     return instruction.opcode not in _PENDING and _has_data(instruction)
 
 
@@ -90,8 +90,8 @@ def _has_data(instruction: Instruction) -> bool:
 
 
 def only(case: Case, values: Mapping[str, Value], kept: frozenset[str]) -> Case | None:
-    """Return the program of some instructions: what they need is a parameter, what others need of
-    them is the result."""
+    """Extract some instructions as a program: its parameters are the operands that they lack, its
+    results the values that others use."""
     entry = case.module.entry
     inside = _closed(entry, values, kept)
     needed = {name for i in entry.instructions if i.name in inside for name in i.operands}
@@ -118,7 +118,7 @@ def _is_leaf(instruction: Instruction) -> bool:
 def _closed(
     entry: Computation, values: Mapping[str, Value], kept: frozenset[str]
 ) -> frozenset[str]:
-    """Add what they need that cannot be an argument."""
+    """Add producers that cannot be arguments (async starts and their like)."""
     inside, needed = set(kept), set[str]()
     for instruction in reversed(entry.instructions):
         name = instruction.name
@@ -132,7 +132,7 @@ def _closed(
 
 
 def _results(entry: Computation, inside: frozenset[str]) -> list[Instruction]:
-    """List the instructions inside that something outside needs."""
+    """Return the extracted instructions that any other uses."""
     users: dict[str, list[bool]] = {name: [] for name in inside}
     for instruction in entry.instructions:
         for name in instruction.operands:

@@ -1,4 +1,4 @@
-"""Delta debugging: minimise a list of items that fails.
+"""Minimise a failing list of items by delta debugging.
 
 Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002.
 """
@@ -14,8 +14,8 @@ T = TypeVar("T", bound=Hashable)
 def minimal(
     items: Sequence[T], first: Callable[[Iterable[Sequence[T]]], int | None]
 ) -> Sequence[T]:
-    """Minimise ``items`` to a part that fails and of which no item can be left out. ``first`` says
-    which of several parts is the first that fails."""
+    """Minimise ``items`` to a failing sublist from which no single item can be removed. ``first``
+    returns the index of the first sublist that fails."""
     parts = 2
     while len(items) > 1:
         chunks = list(_chunks(items, min(parts, len(items))))
@@ -23,6 +23,7 @@ def minimal(
         if chunk is not None:
             items, parts = chunks[chunk], 2
             continue
+        # Of two chunks the complement of one is the other, which has just been tested.
         rest = first(_without(items, c) for c in chunks) if parts > 2 else None
         if rest is not None:
             items, parts = _without(items, chunks[rest]), max(parts - 1, 2)

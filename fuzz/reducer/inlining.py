@@ -24,7 +24,7 @@ _MOST_TURNS = 64  # of a loop, each of which may be the one that matters
 
 
 def opened(search: Search, evaluate: Evaluate) -> bool:
-    """Replace calls, fusions, a loop or a branch by what they call; return whether any could be."""
+    """Inline calls and fusions, or open a loop or branch; return whether any step was accepted."""
     if search.attempt(inlined(search.best), "inline"):
         return True
     case = search.best
@@ -44,7 +44,7 @@ def opened(search: Search, evaluate: Evaluate) -> bool:
 
 
 def inlined(case: Case) -> Case:
-    """Inline all calls and fusions; the case itself where that is impossible."""
+    """Inline all calls and fusions; return the case itself if that is impossible."""
     try:
         module = dead_code(inline(case.module))
     except Error:
@@ -85,7 +85,7 @@ def called_alone(module: Module, computation: Computation, arrays: Sequence[Valu
 
 
 def each_callee(case: Case) -> Iterator[Case]:
-    """Propose each called computation alone, on arrays of ones or of 1, 2, 3, …, since its
+    """Propose each called computation as the entry, on arrays of ones or of 1, 2, 3, …, as its
     arguments are unknown."""
     for computation in case.module.computations:
         if computation.name == case.module.entry_name:

@@ -1,4 +1,4 @@
-"""Simplify the numbers in arguments and constants: 0, 1, small integers."""
+"""Simplify numbers in arguments and constants to 0, 1 and small integers."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _candidates(array: Array) -> Iterator[Array]:
 
 
 def _everyday(array: Array) -> Iterator[Array]:
-    """Propose arrays with everyday numbers in place of very large and very small ones: of all at
-    once, of each."""
+    """Propose arrays with everyday numbers instead of very large and very small ones: all at once,
+    then one by one."""
     if array.dtype.kind in "bc" or not array.size:
         return
     flat = array.reshape(-1)
@@ -128,7 +128,7 @@ def _rounded(array: Array) -> Iterator[Array]:
 
 
 def complexity(array: Array) -> int:
-    """Measure how much there is to read: 0 for zeros, 1 for ones, else the length of the
+    """Measure how long an array is to read: 0 for zeros, 1 for ones, else the length of its
     numbers."""
     values = array.reshape(-1)
     zeros = np.asarray(values == np.zeros((), array.dtype))

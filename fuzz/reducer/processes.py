@@ -1,4 +1,5 @@
-"""Evaluate a predicate in worker processes: several programs at once, crashes do no harm."""
+"""Evaluate a reduction's predicate in worker processes: several programs at once, and safe from
+crashes."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ _SECONDS = 60.0  # for one program
 def in_processes(
     start: Callable[[], IsInteresting], count: int, seconds: float = _SECONDS
 ) -> Iterator[list[IsInteresting]]:
-    """Open the function that ``start()``, which must be importable, makes in each of ``count``
-    processes, for ``at_once`` of :func:`fuzz.reduce`. A program that ends its process, or for which
-    there is no answer in time, is not interesting."""
+    """Open ``count`` worker processes with the predicate that ``start()``, which must be
+    importable, makes, for ``at_once`` of :func:`fuzz.reduce`. A program that kills its process, or
+    takes too long, is not interesting."""
     with ExitStack() as stack:
         pools = (WorkerPool(partial(_opened, start), seconds=seconds) for _ in range(count))
         yield [partial(_asked, stack.enter_context(pool)) for pool in pools]

@@ -1,4 +1,4 @@
-"""Order the reduction steps: first shrink a large program, then simplify what is left."""
+"""Schedule the reduction steps: first shrink a large program, then simplify what is left."""
 
 from __future__ import annotations
 
@@ -75,17 +75,16 @@ def reduce(
     at_once: Sequence[IsInteresting] = (),
     taken: Callable[[Any], object] | None = None,
 ) -> tuple[Module, tuple[Value, ...]]:
-    """Reduce to a small module, and arguments for it, that are still interesting, as the given ones
-    must be.
+    """Reduce a module and its arguments to small ones that are still interesting.
 
     ``is_interesting(module, arrays)`` sees valid modules only; an ``hlo.Error`` in it means no.
-    ArgumentError if not even the given module is.
-    ``values`` evaluate a module: what each gives is tried in place of instructions that are left
-    out. ``at_once`` answer as ``is_interesting`` does, each in a thread of its own: so many
-    programs are tried at once, and the result is the same. After so many ``seconds`` the best so
-    far is returned; without such an end, equal input gives an equal result. ``progress`` is told
-    of each smaller module: what was done, the module, and how many were tried so far; ``taken`` of
-    what ``is_interesting`` gave for it, and for the given module.
+    Raises ArgumentError if the given module is not interesting. ``values`` are evaluators: their
+    results are tried as arguments in place of removed instructions. ``at_once`` are predicates like
+    ``is_interesting``, each run in a thread of its own, so that several programs are tried at once;
+    the result is the same. After ``seconds`` the best program so far is returned; without that
+    limit, equal input gives an equal result. ``progress`` is called for each smaller module with
+    the step, the module, and how many were tried so far; ``taken`` with what ``is_interesting``
+    returned for it, and for the given module.
     """
     first = is_interesting(module, tuple(arrays))
     if not first:
@@ -103,7 +102,7 @@ def reduce(
 
 
 def _make_small(search: Search, values: Sequence[Evaluate]) -> None:
-    """Remove instructions, with their values as arguments."""
+    """Remove instructions; their values become arguments."""
     search.exhaust(bare, "plain text")
     search.attempt(Case(dead_code(search.best.module), search.best.arrays), "dead code")
     search.attempt(Case(synchronous(search.best.module), search.best.arrays), "other words")
@@ -115,7 +114,7 @@ def _make_small(search: Search, values: Sequence[Evaluate]) -> None:
 
 
 def _make_plain(search: Search) -> None:
-    """Take small simplifications until none succeeds."""
+    """Apply small simplifications until none succeeds."""
     changed = True
     while changed:
         taken = [search.exhaust(step, what) for step, what in _STEPS]

@@ -47,7 +47,8 @@ def smaller_dimensions(case: Case) -> Iterator[Case]:
 
 
 def filled_dimensions(case: Case) -> Iterator[Case]:
-    """Propose all dimensions of size 0 made 1, of zeros: arrays of nothing print as braces."""
+    """Propose all dimensions of size 0 made 1, filled with zeros: empty arrays print as mere
+    braces."""
     yield from transformed(case, _resizing(0, 1))
 
 
@@ -157,7 +158,7 @@ def transformed(
 
 
 class _Impossible(Exception):
-    """Raised where the mapping cannot be applied."""
+    """Raised if the mapping cannot be applied."""
 
 
 def _is_there(array: object) -> bool:
@@ -293,7 +294,7 @@ def _slice(
 def _reshape(
     given: _Attributes, operand: ArrayShape, dims: tuple[int, ...]
 ) -> tuple[_Attributes, tuple[int, ...]]:
-    """Scale one dimension of a reshape, the first that can be."""
+    """Fit a reshape to another number of elements: scale the first dimension that divides."""
     elements = int(np.prod(dims, dtype=np.int64))
     for d, size in enumerate(dims):
         rest = elements // max(size, 1)

@@ -40,7 +40,7 @@ def fewer_results(case: Case) -> Iterator[Case]:
 
 
 def without_effects(case: Case) -> Iterator[Case]:
-    """Propose dropping everything that the result does not need."""
+    """Propose removing everything that the result does not depend on."""
     for computation in case.module.computations:
         needed = live(computation, lambda instruction: False)
         kept = tuple(
@@ -78,7 +78,8 @@ def forwarded(case: Case) -> Iterator[Case]:
 
 
 def forwarded_together(case: Case) -> Iterator[Case]:
-    """Propose the same for runs of instructions: half of a computation, quarters, …"""
+    """Propose :func:`forwarded` for runs of instructions at once: half of a computation, quarters,
+    …."""
     for computation in reversed(case.module.computations):
         names = [i.name for i in computation.instructions if i.operands]
         size = len(names) // 2
@@ -106,8 +107,7 @@ def _forwarded(case: Case, computation: Computation, names: frozenset[str]) -> C
 
 
 def simple_arrays(case: Case) -> Iterator[Case]:
-    """Propose a constant in place of an instruction without operands, or inside called
-    computations."""
+    """Propose a constant in place of an instruction without operands; in callees, of any one."""
     for computation in reversed(case.module.computations):
         for instruction in computation.instructions:
             if instruction.opcode in _GIVEN:
@@ -133,7 +133,7 @@ def _constant(instruction: Instruction, number: int) -> Instruction | None:
 
 
 def shared_arguments(case: Case) -> Iterator[Case]:
-    """Propose one parameter or constant in place of two of a shape."""
+    """Propose one parameter or constant in place of two with the same shape."""
     entry = case.module.entry
     given = [i for i in entry.instructions if i.opcode in _GIVEN]
     for n, leaf in enumerate(given):
@@ -199,7 +199,7 @@ def _with(case: Case, computation: Computation, old: Instruction, new: Instructi
 
 
 def pruned(case: Case, computation: Computation) -> Case:
-    """Replace a computation and drop what becomes unused: instructions, computations, arguments."""
+    """Replace a computation, and remove unused instructions, computations and arguments."""
     if computation.name == case.module.entry_name:
         module = dead_code(with_entry(case.module, computation))
         return _without_unused(module, case.arrays)

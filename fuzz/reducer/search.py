@@ -1,4 +1,4 @@
-"""Search for the smallest failing program: several attempts at once, one deterministic result."""
+"""Search for the smallest failing program: several attempts in parallel, a deterministic result."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ class Case:
 
 
 class OutOfTime(Exception):
-    """The search ends with the best case so far."""
+    """Raised when time is up: the search ends with the best case so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``seconds`` in all. ``progress`` is told of each smaller module: what was done, the module,
-    how many were tried; ``taken`` of what ``is_interesting`` said of it."""
+    """Limit and observe a search: ``seconds`` in all; ``progress`` is called for each smaller
+    module with the step, the module, and how many were tried; ``taken`` with what
+    ``is_interesting`` returned."""
 
     seconds: float
     progress: Progress | None = None
@@ -49,7 +50,7 @@ class Limits:
 
 
 class _Trial(NamedTuple):
-    """A case that is being asked about; ``key`` tells it from others, None of large ones."""
+    """Hold a case that is being tested; ``key`` identifies it (None for large ones)."""
 
     number: int
     case: Case
@@ -58,11 +59,11 @@ class _Trial(NamedTuple):
 
 
 class Search:
-    """``best`` is valid and interesting; it becomes smaller by :meth:`first`. Use it in ``with``.
+    """Shrink ``best``, a valid and interesting case, by :meth:`first`. Use it in ``with``.
 
-    Each function of ``asked`` answers the same question, in a thread of its own. What is taken is
-    always the first in order that is interesting; those behind it are asked in advance, and their
-    answers may be for nothing. So ``best`` does not depend on how many there are.
+    Each function of ``asked`` is an equivalent predicate, run in a thread of its own. The case
+    taken is always the first interesting one in order; later ones are tested speculatively, and
+    their answers may be discarded. So ``best`` does not depend on the number of predicates.
     """
 
     def __init__(self, case: Case, asked: Sequence[IsInteresting], limits: Limits) -> None:
@@ -86,19 +87,19 @@ class Search:
             self._threads.shutdown(cancel_futures=True)
 
     def attempt(self, case: Case, what: str = "") -> bool:
-        """Take a case that is valid and still interesting."""
+        """Take a case if it is valid and still interesting; return whether it is."""
         return self.first((case,), what) is not None
 
     def exhaust(self, step: Callable[[Case], Iterator[Case]], what: str) -> bool:
-        """Take what a step proposes until it proposes nothing that is still interesting."""
+        """Repeat a step until none of its proposals is still interesting."""
         changed = False
         while self.first(step(self.best), what) is not None:
             changed = True
         return changed
 
     def first(self, cases: Iterable[Case | None], what: str = "") -> int | None:
-        """Take the first case, in order, that is valid and still interesting; its number. What was
-        tried before is not, nor is None."""
+        """Take the first case that is valid and still interesting; return its number, None if there
+        is none. Cases that were tried before, and None, are skipped."""
         trials = self._trials(cases)
         waiting: deque[_Trial] = deque()
         try:

@@ -1,4 +1,4 @@
-"""Strip what says nothing about a failure: annotations, layouts, attributes, long names."""
+"""Strip what does not matter for a failure: annotations, layouts, attributes, long names."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _optional(name: str) -> frozenset[str]:
 
 
 def plain_names(case: Case) -> Iterator[Case]:
-    """Names that say what a thing is: opcodes with numbers; the module is called ``reduced``."""
+    """Rename instructions to their opcodes with numbers, and the module to ``reduced``."""
     computations = {
         c.name: "main" if c.name == case.module.entry_name else f"computation.{n}"
         for n, c in enumerate(case.module.computations)

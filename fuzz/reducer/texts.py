@@ -1,4 +1,4 @@
-"""Reduce a text that breaks a reader: to the lines, tokens and characters that matter."""
+"""Reduce a text that breaks a reader to the lines, tokens and characters that matter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fuzz.reducer.delta_debugging import minimal
 
 
 def shortest(text: str, is_wrong: Callable[[str], bool], seconds: float) -> str:
-    """Minimise a text that is wrong, for at most so many seconds."""
+    """Minimise a failing text, for at most ``seconds``."""
     end = time.monotonic() + seconds
 
     def in_time(shorter: str) -> bool:
@@ -23,7 +23,7 @@ def shortest(text: str, is_wrong: Callable[[str], bool], seconds: float) -> str:
 
 
 def _shorter(parts: Sequence[str], is_wrong: Callable[[str], bool]) -> str:
-    """Minimise the parts of a text that is wrong."""
+    """Minimise the list of a failing text's parts."""
 
     def first(candidates: Iterable[Sequence[int]]) -> int | None:
         texts = ("".join(parts[n] for n in numbers) for numbers in candidates)
