@@ -29,7 +29,7 @@ _SCRIPT = Path(__file__).with_name("reproduce.txt")
 
 
 def write(report: Report, directory: Path) -> Path:
-    """Write the folder, and beside it the same as .zip, whose path is returned."""
+    """Write the folder of a report, and a .zip of it beside it; return the path of the .zip."""
     directory.mkdir(parents=True, exist_ok=True)
     versions, exact = machine.versions(), _exact(report)
     texts = {
@@ -55,14 +55,14 @@ def _save(path: Path, arrays: Iterable[tuple[str, Array]]) -> None:
 
 
 def _exact(report: Report) -> tuple[Array, ...]:
-    """Evaluate the program where results are judged; of a crash nothing is expected."""
+    """Evaluate the program, if its results are judged; () for a crash."""
     if report.judged.failure.found is None:
         return ()
     return tuple(arrays_of(interp.evaluate(report.module, *report.arrays, seed=report.seed)))
 
 
 def _expected(report: Report, exact: Iterable[Array]) -> dict[str, Array]:
-    """Return what is right, and of results of the right types and sizes what is legal."""
+    """Return the exact arrays, and, for results of the right types and sizes, the legal bounds."""
     arrays = {f"exact{n}": np.array(array, order="C") for n, array in enumerate(exact)}
     found = report.judged.failure.found
     for n, output in enumerate(found.outputs if found is not None else ()):
@@ -74,9 +74,9 @@ def _expected(report: Report, exact: Iterable[Array]) -> dict[str, Array]:
 
 
 def _results(report: Report, exact: Sequence[Array]) -> dict[str, Any]:
-    """Describe the arrays of the result: types and sizes, and of bounded ones their bounds, whose
-    room a compiler may return. The sizes are the interpreter's; of a crash there are only those
-    that the program declares."""
+    """Describe the arrays of the result by type and size, bounded ones also by their bounds, as a
+    compiler may return arrays of that size. Sizes are the interpreter's; for a crash, the declared
+    ones."""
     shapes = leaves(report.module.entry.root_instruction.shape)
     declared: list[ArrayShape] = [shape for shape in shapes if shape.element_type.is_array]
     dims = [list(array.shape) for array in exact] or [list(shape.dims) for shape in declared]

@@ -1,4 +1,4 @@
-"""Write the text of an issue: what is wrong, who says so, how to see it."""
+"""Write the text of an issue: what is wrong, what is the evidence, how to reproduce it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNNAMED = having(STRUCTURAL)
 
 
 def issue(report: Report, versions: dict[str, str]) -> str:
-    """Write the issue as Markdown. Of the program only what :func:`hlo.format` prints appears, in a
+    """Write the issue as Markdown. Of the program it only has what :func:`hlo.format` prints, in a
     fence that the text cannot close."""
     failure, budget = report.judged.failure, report.judged.budget
     text = hlo.format(report.module).strip()
@@ -64,7 +64,7 @@ def issue(report: Report, versions: dict[str, str]) -> str:
 
 
 def _compiler(judged: Judged) -> str:
-    """Name the compiler: that of a plugin or a command by its file."""
+    """Name the compiler; a plugin or a command by its file."""
     command = judged.command
     if command is None:
         return judged.budget.name
@@ -120,7 +120,7 @@ def _facts(failure: Failure) -> Iterator[str]:
 
 
 def _rule(module: Module, failure: Failure) -> Iterator[str]:
-    """State what the instruction to blame must do; of a crash, there is nothing to state."""
+    """State what the instruction to blame must compute; "" for a crash."""
     if failure.found is None:
         return
     steps = [step.instruction.opcode for step in failure.found.wrong]
@@ -128,7 +128,7 @@ def _rule(module: Module, failure: Failure) -> Iterator[str]:
 
 
 def _in_jax(report: Report) -> Iterator[str]:
-    """Show the program as a line of JAX, where there is one; layouts and names are not the same."""
+    """Show the program as a line of JAX, if there is one, which may differ in layouts and names."""
     text = line(report.module, report.arrays)
     if text is None or report.judged.command is not None:
         return

@@ -1,7 +1,8 @@
-"""Write a program as a line of Python that makes it in JAX, where each instruction has a function.
+"""Write a program as a line of Python that builds it in JAX, if each instruction has a function
+there.
 
-Of the program only numbers reach the line: opcodes, types and attributes are looked up in tables,
-and what is not there has no line.
+Only numbers of the program reach the line: opcodes, types and attributes are looked up in tables,
+and a program with any other has no line.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ _COMPARISONS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE"
 
 
 def line(module: Module, arrays: Sequence[Value]) -> str | None:
-    """Return the line, which calls the program with its arguments; None if there is none that is
-    short."""
+    """Return the line, which calls the program on its arguments; None if there is none, or only a
+    long one."""
     if len(module.computations) > 1 or any(not isinstance(x, np.ndarray) for x in arrays):
         return None
     try:
@@ -73,7 +74,7 @@ def line(module: Module, arrays: Sequence[Value]) -> str | None:
 
 
 class _NoLineError(Exception):
-    """Raised where JAX has no function, or none here."""
+    """Raised for an instruction without a known JAX function."""
 
 
 def _dtype(element_type: ElementType) -> str:
@@ -144,13 +145,13 @@ def _expression(instruction: Instruction, module: Module, texts: dict[str, str])
 
 
 def _is_logical(instruction: Instruction, shape: ArrayShape) -> bool:
-    """Test for sums and products of preds, which JAX has no functions for."""
+    """Return whether an instruction is a sum or product of preds, which JAX lacks."""
     return shape.element_type is PRED and instruction.opcode in ("add", "multiply")
 
 
 def _is_taken(instruction: Instruction, module: Module) -> bool:
-    """Test whether JAX takes operands of these types: only complex numbers have parts, and bits of
-    preds and of complex numbers are not looked at."""
+    """Return whether JAX accepts operands of these types: parts only of complex numbers, bits not
+    of preds or complex numbers."""
     shapes = {i.name: i.shape for i in module.entry.instructions}
     operands = [leaf for name in instruction.operands for leaf in leaves(shapes[name])]
     if instruction.opcode in ("real", "imag"):

@@ -1,4 +1,4 @@
-"""Record where a failure was seen: versions, processor, flags."""
+"""Record where a failure was observed: versions, processor, flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contents of a report."""
+"""Define the contents of a report."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from interp.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A reduced program that fails, and where it comes from. ``seconds``: the time limit beyond
-    which the compiler counts as hanging."""
+    """Hold a reduced failing program and its origin. ``seconds`` is the time limit after which the
+    compiler counts as hanging."""
 
     module: Module
     arrays: tuple[Value, ...]

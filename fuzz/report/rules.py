@@ -1,4 +1,4 @@
-"""State the rule that a result breaks, in one plain sentence: by opcode and kind of type."""
+"""State the rule that a result violates in one plain sentence, by opcode and kind of type."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _OF_INTEGERS: Mapping[str, str] = {
 
 
 def rule(module: Module, culprit: str | None = None) -> str:
-    """State what the instruction to blame must do, beginning with its opcode."""
+    """State what the instruction to blame must compute; the sentence begins with its opcode."""
     instruction = culprit_in(module.entry, culprit)
     shapes = {i.name: i.shape for i in module.entry.instructions}
     operands = [shapes[name] for name in instruction.operands if name in shapes]

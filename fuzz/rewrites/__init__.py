@@ -1,4 +1,5 @@
-"""Rewrite programs to equivalent ones for metamorphic oracles: no bit of a result may change."""
+"""Rewrite programs to equivalent ones for metamorphic oracles: every bit of a result stays the
+same."""
 
 from fuzz.rewrites.table import REWRITES, fitting, rewritten
 

@@ -116,7 +116,7 @@ def _regrouped(place: Place) -> str:
 
 
 def _shifted(back: str) -> Callable[[Place, Sequence[str]], str]:
-    """op(a, b) as op(op(a, k), back(b, k)) for any k: here one of the operands, or a number."""
+    """op(a, b) as op(op(a, k), back(b, k)) for any k: one of the operands, or a number."""
 
     def of(place: Place, operands: Sequence[str]) -> str:
         number = place.filled(place.rng.randint(0, 1), place.shape)
@@ -135,7 +135,7 @@ def _negated(place: Place, operands: Sequence[str]) -> str:
 
 
 def _again(place: Place, operands: Sequence[str]) -> str:
-    """Idempotence: op(a, b) as op(b, op(a, b))."""
+    """op(a, b) as op(b, op(a, b)), for an idempotent op."""
     once = place.add(place.value.opcode, place.shape, *operands)
     return place.add(place.value.opcode, place.shape, operands[1], once)
 

@@ -1,4 +1,4 @@
-"""Rewrite any array x by an identity: an expression that gives x back to the last bit."""
+"""Rewrite any array x by an identity, an expression that returns x bit for bit."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _negated(place: Place) -> str:
 
 
 def _laid_out(place: Place) -> str:
-    """Write a copy to another layout, a bitcast that shows it as a transpose, and the transpose
+    """Copy x to another layout, reinterpret that by a bitcast as a transpose, and transpose
     back."""
     if not place.shape.rank:  # has no order
         return _copied(place)

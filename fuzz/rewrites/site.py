@@ -1,4 +1,5 @@
-"""Define the site of a rewrite: one instruction of the entry computation."""
+"""Define the site of a rewrite: an instruction of the entry, and the instructions inserted
+there."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ _CHAINED = having(PENDING) | having(DONE)
 
 @dataclass(slots=True)
 class Place:
-    """A value and the instructions inserted after it, with numbers drawn by chance. ``instead``:
-    what replaces the value's own instruction. ``is_shared``: some users keep the original value."""
+    """Hold a value of the entry and the instructions that a rewrite inserts after it, with a source
+    of random numbers. ``instead`` replaces the value's own instruction. ``is_shared``: some users
+    keep the original value."""
 
     module: Module
     defined: Mapping[str, Instruction]  # in the entry computation, by name
@@ -38,7 +40,7 @@ class Place:
 
     @property
     def shape(self) -> ArrayShape:
-        """The value's shape; the value must be an array."""
+        """Return the value's shape, which must be an array's."""
         return self.array(self.value.name)
 
     def array(self, name: str) -> ArrayShape:
@@ -67,15 +69,15 @@ class Place:
         return self.add("broadcast", shape, scalar, dimensions=())
 
     def define(self, *computations: Computation) -> None:
-        """Put computations in front of the entry."""
+        """Insert computations before the entry."""
         self.computations.extend(computations)
 
     def exchange(self, instruction: Instruction) -> None:
-        """Put an instruction in the place of the value itself."""
+        """Replace the value's own instruction."""
         self.instead = instruction
 
     def share(self) -> None:
-        """Let some users, by chance, stay with the value."""
+        """Leave the original value to some users, drawn at random."""
         self.is_shared = True
 
     def around(self, stem: str, *parameters: Shape, root: int = 0) -> str:
@@ -88,8 +90,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A rewrite by its functions: ``fits`` tests a place, ``rewritten`` inserts instructions after
-    its value and returns the name that stands for the value from then on."""
+    """Hold a rewrite's functions: ``fits`` tests a place; ``rewritten`` inserts instructions and
+    returns the name of the value that replaces the original."""
 
     fits: Callable[[Place], bool]
     rewritten: Callable[[Place], str]
@@ -108,19 +110,19 @@ def parameter(number: int, shape: Shape, name: str) -> Instruction:
 
 
 def is_array(place: Place) -> bool:
-    """Test whether the value is an array of static size."""
+    """Return whether the value is a static array."""
     shape = place.value.shape
     return isinstance(shape, ArrayShape) and is_static(shape) and can_be_shown(place.value)
 
 
 def is_static(shape: Shape) -> bool:
-    """Test whether a shape holds only arrays, all of static size."""
+    """Return whether a shape consists of static arrays only."""
     return all(leaf.element_type.is_array and not leaf.is_dynamic for leaf in leaves(shape))
 
 
 def is_computed(place: Place) -> bool:
-    """Test whether an instruction may be repeated or moved: it has no effects and depends on
-    nothing but its operands, all of static size."""
+    """Return whether an instruction may be duplicated or moved: it has no effects, depends on its
+    operands alone, and all are static."""
     operands = (place.defined[name].shape for name in place.value.operands)
     shapes = all(map(is_static, (place.value.shape, *operands)))
     return shapes and place.value.opcode != "parameter" and _is_pure(place.module, place.value)

@@ -25,7 +25,7 @@ def _inlined(place: Place) -> str:
 
 
 def _copied(place: Place, computation: Computation, operands: tuple[str, ...]) -> str:
-    """Copy a computation's instructions to the site; return the name of its result."""
+    """Copy a computation's instructions to the site; return the name of the result."""
     given = zip(computation.parameters, operands, strict=True)
     renamed = {inner.name: outer for inner, outer in given}
     for instruction in computation.instructions:
@@ -83,7 +83,7 @@ def _duplicated(place: Place) -> str:
 
 
 def _with_dead_code(others: dict[str, Rewrite]) -> Callable[[Place], str]:
-    """Apply another rewrite and use its result nowhere."""
+    """Apply another rewrite, and leave its result unused."""
 
     def of(place: Place) -> str:
         others[place.rng.choice(sorted(others))].rewritten(place)
@@ -93,7 +93,7 @@ def _with_dead_code(others: dict[str, Rewrite]) -> Callable[[Place], str]:
 
 
 def rewrites(others: dict[str, Rewrite]) -> dict[str, Rewrite]:
-    """Collect the rewrites of structure; ``others`` are those of any array, for dead code."""
+    """Return the structural rewrites; ``others`` are those of any array, for dead code."""
     return {
         "inline": Rewrite(_is_call, _inlined),
         "outline": Rewrite(_is_outlined, _outlined),

@@ -15,8 +15,8 @@ REWRITES = {**identities.REWRITES, **arithmetic.REWRITES, **structure.rewrites(i
 
 
 def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -> str | None:
-    """Draw the name of a rewrite that the program has a place for, outside of ``without``; half of
-    the time one of those that do not fit everywhere. None if there is none."""
+    """Draw the name of a rewrite that fits somewhere in a program, not in ``without``; half of the
+    time one of those that do not fit everywhere. None if there is none."""
     places = _candidate_places(module, rng)
     kinds: list[list[str]] = [[], []]
     for name, one in REWRITES.items():
@@ -27,7 +27,7 @@ def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -
 
 
 def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
-    """Rewrite one instruction drawn by chance; None where the rewrite fits nowhere."""
+    """Apply a rewrite to one instruction, drawn at random; None if it fits nowhere."""
     rewrite = REWRITES[name]
     places = [place for place in _candidate_places(module, rng) if rewrite.fits(place)]
     if not places:

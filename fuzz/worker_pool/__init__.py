@@ -1,4 +1,4 @@
-"""A pool of worker processes that may crash, hang, exhaust memory or be killed."""
+"""Run tasks in a pool of worker processes that may crash, hang, exhaust memory or be killed."""
 
 from fuzz.worker_pool.outcome import Death, Outcome, Result
 from fuzz.worker_pool.pool import WorkerPool

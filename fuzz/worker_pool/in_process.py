@@ -1,4 +1,4 @@
-"""A stand-in for a worker that runs tasks in this process, for debugging."""
+"""Run tasks in this process, with the interface of a worker, for debugging."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class InProcess(Generic[T]):
 
     @property
     def is_idle(self) -> bool:
-        """Test whether it has no task."""
+        """Return whether it has no task."""
         return self._done is None
 
     @property
     def deadline(self) -> float:
-        """Return a time in the past if an outcome is there, so that nobody waits."""
+        """Return a time in the past if an outcome is ready, so that nobody waits."""
         return math.inf if self._done is None else -math.inf
 
     def give(self, task: tuple[Any, ...]) -> None:
@@ -51,5 +51,5 @@ class InProcess(Generic[T]):
         """Do nothing: there is no process to ask."""
 
     def end(self, until: float) -> None:
-        """Close what was opened."""
+        """Close the opened function."""
         self._open.close()

@@ -1,8 +1,8 @@
-"""Keep worker processes from running the user's script again.
+"""Keep worker processes from importing the user's script.
 
-A new process of multiprocessing imports the main module, for what is pickled by its name. A script
-without ``if __name__ == "__main__"`` would run again in each, and end it where it starts processes
-itself.
+A new process of multiprocessing imports the main module, as pickles may refer to it by name. A
+script without ``if __name__ == "__main__"`` would run again in each, and end it where it starts
+processes itself.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ _ONE_AT_A_TIME = Lock()
 
 
 def is_ours(main: types.ModuleType) -> bool:
-    """Test for a main module that may be imported: run by ``python -m`` from beside this package,
-    as our campaigns and pytest are."""
+    """Return whether the main module may be imported: run by ``python -m`` from beside this
+    package, as campaigns and pytest are."""
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
     return spec is not None and file is not None and _ROOT in Path(file).resolve().parents
 
 
 @contextmanager
 def left_out() -> Iterator[None]:
-    """Have processes that are started in the block import no main module but our own."""
+    """Keep processes started in the block from importing the main module, unless it is this
+    project's."""
     with _ONE_AT_A_TIME:
         main = sys.modules["__main__"]
         if is_ours(main):

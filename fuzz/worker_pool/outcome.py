@@ -1,4 +1,4 @@
-"""Outcomes of tasks: a result, or the death of the worker."""
+"""Represent outcomes of tasks: a result, or the death of the worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Result(Generic[T]):
-    """Hold what a task gave."""
+    """Hold the value that a task returned."""
 
     value: T
 

@@ -1,4 +1,4 @@
-"""A pool of worker processes, each of which may crash, hang, exhaust memory or be killed."""
+"""Manage a pool of worker processes, each of which may crash, hang, exhaust memory or be killed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ class WorkerPool(Generic[T]):
     ``opened`` is entered in each worker and exited when it ends; it, tasks and results are pickled.
     Workers are forked from a server that has only imported ``preload`` (of the first pool that this
     process opens), never from this process, which may have threads. Limits: ``seconds`` per task,
-    by the clock and of a processor (:mod:`fuzz.worker_pool.processor_time`); ``memory`` in bytes of
-    address space beyond what a worker begins with. A worker that ends before it has answered gives
-    a :class:`Death`, with its stack if ``stacks`` is true and there is a C compiler, and is
-    replaced.
-    Error if workers die in a row before they are ready. With 0 workers tasks run in this process,
-    without limits, and their exceptions propagate.
+    of wall-clock and of processor time (:mod:`fuzz.worker_pool.processor_time`); ``memory`` in
+    bytes of address space beyond what a worker begins with. A worker that ends before it has
+    answered is replaced, and its outcome is a :class:`Death`, with its stack if ``stacks`` is true
+    and there is a C compiler. Raises Error if workers die in a row before they are ready. With 0
+    workers tasks run in this process, without limits, and their exceptions propagate.
     """
 
     def __init__(
@@ -77,12 +76,12 @@ class WorkerPool(Generic[T]):
 
     @property
     def is_idle(self) -> bool:
-        """Test whether a worker has no task."""
+        """Return whether a worker has no task."""
         return len(self._numbers) < len(self._workers)
 
     @property
     def is_busy(self) -> bool:
-        """Test whether a task is unfinished."""
+        """Return whether a task is unfinished."""
         return bool(self._numbers)
 
     def submit(self, *task: Any) -> int:
@@ -95,7 +94,7 @@ class WorkerPool(Generic[T]):
         return number
 
     def finished(self, seconds: float = math.inf) -> list[tuple[int, Outcome[T]]]:
-        """Wait for tasks to finish, at most so many seconds; list their numbers and outcomes."""
+        """Wait for tasks to finish, at most ``seconds``; return their numbers and outcomes."""
         end = time.monotonic() + seconds
         found = self._looked()
         while not found and self.is_busy and time.monotonic() < end:
@@ -129,7 +128,7 @@ class WorkerPool(Generic[T]):
                 following += 1
 
     def unordered(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Outcome[T]]]:
-        """Yield the number and the outcome of each task as soon as it is known."""
+        """Yield the number and the outcome of each task in the order of completion."""
         first, waiting = self._submitted, iter(tasks)
         try:
             while True:

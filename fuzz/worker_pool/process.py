@@ -1,4 +1,4 @@
-"""The worker process: set limits, then read tasks from a pipe and answer them.
+"""Run a worker process: set limits, then answer tasks from a pipe.
 
 A worker is the leader of its own session: its children can be killed with it, and a terminal's
 Ctrl-C reaches the parent alone. It dies with its parent, whatever it is doing then.
@@ -41,9 +41,8 @@ _MOST_OUTPUT = 1 << 20  # bytes, the last of a task, that are read
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bound a worker: ``seconds`` per task; ``memory`` in bytes of address space beyond what it has
-    when it begins (None: no limit). ``watch`` is the library that prints its stack at a fatal
-    signal."""
+    """Limit a worker: ``seconds`` per task; ``memory`` in bytes of address space beyond its initial
+    size (None: no limit). ``watch`` is the library that prints its stack at a fatal signal."""
 
     seconds: float
     memory: int | None
@@ -105,9 +104,9 @@ def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -
 
 
 def end_with(pipe: int) -> None:
-    """Let the kernel kill this process when whoever holds the other end of a pipe dies: the end of
+    """Have the kernel kill this process when the holder of the other end of a pipe dies: the end of
     a pipe raises SIGIO, whose default action is to terminate. A thread that waits for that would
-    not run beside C code that holds the interpreter's lock."""
+    not run while C code holds the interpreter's lock."""
     fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
     if wait([pipe], 0):  # it ended before
@@ -120,7 +119,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 
 def _limit_memory(most: int) -> None:
-    """Limit the address space, where the system says how much of it is taken already."""
+    """Limit the address space, if the system tells how much of it is used already."""
     taken = address_space()
     if taken is None:
         return
@@ -132,6 +131,6 @@ def _limit_memory(most: int) -> None:
 
 
 def address_space() -> int | None:
-    """Measure the address space of this process in bytes; None where the system does not say."""
+    """Return the size of this process's address space in bytes, None if unknown."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else None

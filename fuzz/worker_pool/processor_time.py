@@ -1,4 +1,4 @@
-"""Tell a task that takes too long from one that other processes keep from running."""
+"""Measure tasks by processor time, so that a slow task is told from a busy machine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PROCESSES = Path("/proc")
 
 
 class Allowance:
-    """Bound the time that a task may take.
+    """Limit the time of a task.
 
-    It is spent after ``seconds`` by the clock and as many of its processors, or ``WAITS`` times as
-    many by the clock. The clock alone counts where the system does not tell processor time.
-    ``leader`` is the process that does the task, the leader of its session; None: it has none yet,
-    and the clock alone counts, too.
+    It is spent after ``seconds`` of wall-clock time and as many of processor time, at the latest
+    after ``WAITS`` times as many of wall-clock time. Without processor times from the system,
+    wall-clock time alone counts; likewise if ``leader``, the process that runs the task and leads
+    its session, is None.
     """
 
     def __init__(self, seconds: float, leader: int | None = None) -> None:
@@ -29,7 +29,7 @@ class Allowance:
         self._before = of_process(leader) if leader is not None and is_limited else None
 
     def is_spent(self) -> bool:
-        """Test whether the task has had its time. If not, ``deadline`` is when to ask again."""
+        """Return whether the time is spent. If not, ``deadline`` is when to call this again."""
         now = time.monotonic()
         if now <= self.deadline:
             return False
@@ -42,14 +42,14 @@ class Allowance:
 
 
 def of_process(process: int) -> float | None:
-    """Measure the processor time of a process and of its children that it has waited for, in
-    seconds; None where the system does not say or the process has ended."""
+    """Return the processor time of a process and of its children that it has waited for, in
+    seconds; None if the system does not tell, or the process has ended."""
     found = _fields(_PROCESSES / str(process))
     return None if found is None else _seconds(found)
 
 
 def of_session(leader: int) -> float | None:
-    """Measure the processor time of all processes of a session; None as for a process."""
+    """Return the processor time of all processes of a session; None as for :func:`of_process`."""
     if of_process(leader) is None:
         return None
     every = (_fields(path) for path in _PROCESSES.iterdir() if path.name.isdecimal())
@@ -57,7 +57,8 @@ def of_session(leader: int) -> float | None:
 
 
 def _fields(process: Path) -> list[str] | None:
-    """Read what follows the name, which may have anything in it, in ``stat`` (proc(5))."""
+    """Return the fields of ``stat`` (proc(5)) behind the process's name, which may contain any
+    character."""
     try:
         return (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -65,5 +66,5 @@ def _fields(process: Path) -> list[str] | None:
 
 
 def _seconds(fields: list[str]) -> float:
-    """Add up utime, stime, cutime and cstime."""
+    """Return the sum of utime, stime, cutime and cstime in seconds."""
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

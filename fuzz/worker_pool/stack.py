@@ -1,4 +1,4 @@
-"""Record a process's stack when a signal ends it, by a signal handler in C."""
+"""Record a process's stack at a fatal signal, by a signal handler in C."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INTERPRETER = re.compile(r"(lib)?python[^/]*")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A file and an address in it; no file: code that was made while the process ran."""
+    """Hold a stack frame: a file and an address in it; no file for code generated at run time."""
 
     file: str
     offset: int | None
@@ -29,7 +29,7 @@ class Frame:
 
 @cache
 def library() -> Path | None:
-    """Return the handler, compiled; None without a C compiler."""
+    """Return the path of the compiled handler; None without a C compiler."""
     # Here, as each worker imports this module, and all of the backend takes half a second.
     from backend_c.native.cache import default_directory, open_cache
     from backend_c.native.libraries import build
@@ -43,7 +43,7 @@ def library() -> Path | None:
 
 
 def watch(path: Path) -> None:
-    """From now on this process writes its stack to stderr when a signal ends it."""
+    """Install the handler, which writes this process's stack to stderr at a fatal signal."""
     ctypes.CDLL(str(path)).show_stacks()
 
 
@@ -61,8 +61,8 @@ def split(lines: Iterable[str]) -> tuple[list[str], tuple[Frame, ...]]:
 
 
 def place(frames: Sequence[Frame], own: re.Pattern[str]) -> str | None:
-    """Return the innermost function whose name begins so, as much of it as matches; of a process
-    that ended in the interpreter, or in what that called for itself, none is to blame."""
+    """Return the innermost function whose name matches ``own``, as far as it matches; None if the
+    process ended in the interpreter, or in a function that it called for itself."""
     for frame in frames[_HANDLER:]:
         if not frame.file:
             return "generated code"

@@ -1,4 +1,4 @@
-"""The function at an address of a library, by the symbol table of its file (ELF, 64 bits)."""
+"""Find the function at an address of a library, by its symbol table (ELF, 64 bits)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ANONYMOUS = "_GLOBAL__N_1"
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """Functions by the address at which they begin."""
+    """Hold functions, sorted by start address."""
 
     addresses: Array
     ends: Array
@@ -45,7 +45,8 @@ class Symbols:
     strings: Array
 
     def at(self, address: int) -> str | None:
-        """Return the name of a function, without its parameters and what templates are given."""
+        """Return the function at an address, without parameters and template arguments; None if
+        there is none."""
         n = int(np.searchsorted(self.addresses, address, side="right")) - 1
         if n < 0 or address >= self.ends[n]:
             return None
@@ -82,8 +83,8 @@ def _content(file: Array, section: Any) -> Array:
 
 
 def readable(name: str) -> str:
-    """Return the namespaces and the name of a C++ function as its compiler writes it, and the class
-    of its first parameter if that shares its namespaces; others stay."""
+    """Demangle the namespaces and the name of a C++ function, and the class of its first parameter
+    if that shares its namespaces; return other names unchanged."""
     before = _BEFORE.match(name)
     if before is None:
         return name

@@ -1,4 +1,4 @@
-"""The parent's view of one worker: its process, restarted after a death, and its task."""
+"""Manage one worker from the parent: its process, restarted after a death, and its task."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _MOST_LINES = 100
 
 
 class Worker(Generic[T]):
-    """Run tasks one by one in a process. A task is sent only to a process that has announced that
-    it is ready, so that a death at start is not taken for one of the task; Error after several
-    deaths at start in a row."""
+    """Run tasks one by one in a process. A task is only sent to a process that has announced that
+    it is ready, so that a death at start is not attributed to it; raises Error after several deaths
+    at start in a row."""
 
     def __init__(self, context: ForkServerContext, opened: Opened[T], limits: Limits) -> None:
         self._context, self._limits = context, limits
@@ -56,17 +56,17 @@ class Worker(Generic[T]):
 
     @property
     def deadline(self) -> float:
-        """Return when to look whether it is over its limit, by the monotonic clock."""
+        """Return when to check its time limit, by the monotonic clock."""
         return self._allowance.deadline
 
     @property
     def connections(self) -> tuple[Connection, ...]:
-        """List what to wait for: the pipe to the process."""
+        """Return the connections to wait for: the pipe to the process."""
         return (self._connection,)
 
     @property
     def is_idle(self) -> bool:
-        """Test whether it has no task."""
+        """Return whether it has no task."""
         return self._task is None
 
     def give(self, task: Task) -> None:
@@ -86,7 +86,7 @@ class Worker(Generic[T]):
         self._allowance = Allowance(self._limits.seconds, self._process.pid)
 
     def look(self) -> Outcome[T] | None:
-        """Return the outcome of its task if it is known now. After a death a new process starts."""
+        """Return the outcome of its task, None while unknown; restart the process after a death."""
         while self._connection.poll():
             try:
                 found = self._connection.recv()
@@ -118,7 +118,7 @@ class Worker(Generic[T]):
         return death
 
     def give_up(self) -> None:
-        """Cancel its task: a process that is at work on it is killed."""
+        """Cancel its task; the process that works on it is killed."""
         if self._is_at_work:
             self._kill()
             self._begin_anew()
