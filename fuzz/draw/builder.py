@@ -27,13 +27,12 @@ _MOST_SHAPES = 4096  # that a menu remembers
 
 
 def _is_done(instruction: Instruction) -> bool:
-    """Test whether a value may have users: the start of an async operation belongs to its done."""
+    """Return whether a value may have arbitrary users: an async start belongs to its done."""
     return not instruction.opcode.endswith("-start")
 
 
 class Menu:
-    """The generators that may be drawn for a shape: of single instructions by opcode, and of
-    patterns."""
+    """Hold the generators that may be drawn: of single instructions by opcode, and of patterns."""
 
     def __init__(
         self,
@@ -45,7 +44,7 @@ class Menu:
         self._fitting: dict[ArrayShape, tuple[list[Generator], list[tuple[str, Generator]]]] = {}
 
     def fitting(self, shape: ArrayShape) -> tuple[list[Generator], list[tuple[str, Generator]]]:
-        """List the generators of instructions, and the patterns by name, that can give this
+        """Return the instruction generators, and the patterns by name, that can produce this
         shape."""
         if shape not in self._fitting:
             one = [make for make, accepts in self._generators.values() if accepts(shape)]
@@ -57,16 +56,17 @@ class Menu:
         return self._fitting[shape]
 
     def generator(self, opcode: str, shape: ArrayShape) -> Generator | None:
-        """Return the generator of an opcode, if it may be drawn and can give this shape."""
+        """Return the generator of an opcode if it is on the menu and can produce this shape, else
+        None."""
         make, accepts = self._generators.get(opcode, (None, None))
         return make if accepts is not None and accepts(shape) else None
 
 
 class Builder(Choices):
-    """Adds instructions to a computation; generators call each other through it.
+    """Add instructions to a computation; generators call each other through it.
 
     Every generator has the form ``generator(builder, shape) -> name``: it adds an instruction whose
-    result, or one of whose results, has ``shape``, and gives the name of a value of that shape.
+    result, or one of whose results, has ``shape``, and returns the name of a value of that shape.
     Operands come from :meth:`value`, computations from :meth:`computation` and :meth:`binary`.
     """
 
@@ -96,11 +96,11 @@ class Builder(Choices):
 
     @property
     def opcodes(self) -> Set[str]:
-        """The opcodes that may be added."""
+        """Return the opcodes that may be added."""
         return self._menu.opcodes
 
     def decided(self, what: str) -> bool:
-        """Draw a decision for the whole program when it is first asked for, and remember it."""
+        """Draw a decision for the whole program at its first use; return the same one later."""
         if what not in self._decided:
             self._decided[what] = self.boolean()
         return self._decided[what]
@@ -112,8 +112,8 @@ class Builder(Choices):
         self._choices.drew(what)
 
     def chained(self, opcodes: Sequence[str], shape: ArrayShape) -> str:
-        """Add instructions of these opcodes, the last one first: each takes the result of the next
-        for its first operand that such an instruction can make."""
+        """Add a chain of instructions, users first: each takes the result of the next opcode for
+        its first operand that such an instruction can produce."""
         make = self._menu.generator(opcodes[0], shape)
         if make is None:
             return self.value(shape)
@@ -123,7 +123,7 @@ class Builder(Choices):
         return name
 
     def folded(self, opcode: str, shape: ArrayShape) -> str:
-        """Add an instruction of this opcode, all of whose operands are new constants."""
+        """Add an instruction with this opcode on constants only, so that compilers can fold it."""
         make = self._menu.generator(opcode, shape)
         outer, self._is_folded = self._is_folded, True
         name = self.leaf(shape) if make is None else make(self, shape)
@@ -155,14 +155,13 @@ class Builder(Choices):
         return self.choice([Builder.leaf, *one])(self, shape)
 
     def element_type(self, accepts: Callable[[ElementType], bool]) -> ElementType:
-        """Draw an element type that ``accepts`` admits: one of the chosen ones if any fits, else of
-        all."""
+        """Draw an element type that ``accepts`` admits, of the program's types if one of them is
+        admitted."""
         fitting = [t for t in self.types if accepts(t)] or [t for t in ALL_TYPES if accepts(t)]
         return self.choice(fitting)
 
     def leaf(self, shape: ArrayShape) -> str:
-        """Add a parameter or, for small shapes, a constant; in a called computation always a
-        constant."""
+        """Add a parameter or, for small shapes, a constant; outside the entry always a constant."""
         small = shape.elements <= MOST_CONSTANT_ELEMENTS
         is_constant = not self._is_entry or self._is_folded
         if is_constant and not small:
@@ -177,7 +176,7 @@ class Builder(Choices):
         return self.emit("constant", shape, literal=literal)
 
     def number(self, shape: ArrayShape, value: int) -> str:
-        """Add a constant of this shape with the same number everywhere (a broadcast scalar)."""
+        """Add a splat constant of this shape (a broadcast scalar)."""
         literal = Literal(shape, np.full(shape.dims, value, shape.element_type.numpy))
         return self.emit("constant", shape, literal=literal)
 
@@ -197,7 +196,7 @@ class Builder(Choices):
         self._instructions[position] = annotated
 
     def unused(self, names: Sequence[str], root: str) -> list[str]:
-        """List those of ``names`` that no instruction uses and that are not the root."""
+        """Return those of ``names`` that have no user and are not the root."""
         taken = {operand for i in self._instructions for operand in i.operands} | {root}
         return [name for name in names if name not in taken]
 
@@ -217,8 +216,8 @@ class Builder(Choices):
         self, parameters: Sequence[Shape], result: Callable[[Builder, list[str]], str]
     ) -> str:
         """Draw a computation and return its name: ``result(inner, names)`` draws its root in the
-        builder ``inner``, where ``names`` are its parameters. Half of the remaining budget of
-        instructions goes to it."""
+        builder ``inner``, where ``names`` are its parameters. It gets half of the instructions that
+        may still be added."""
         share = max(0, self._budget // 2)
         self._budget -= share
         inner = Builder(self._choices, self._menu, self.types, share)
@@ -233,12 +232,12 @@ class Builder(Choices):
     def computations(
         self, parameters: Sequence[Shape], result: Callable[[Builder, list[str]], str]
     ) -> Sequence[Computation]:
-        """Draw a computation, preceded by all that it calls."""
+        """Draw a computation; return it after all that it calls."""
         self.computation(parameters, result)
         return [*self._computations.values()]
 
     def binary(self, opcode: str, element_type: ElementType) -> str:
-        """Return the name of a computation of two scalars that applies ``opcode`` to them."""
+        """Return the name of a computation that applies ``opcode`` to two scalars."""
         shape = ArrayShape(element_type)
         both = [
             Instruction(name, shape, "parameter", (), {"parameter_number": number})

@@ -1,4 +1,4 @@
-"""Draw the numbers from which every decision of a generator follows.
+"""Draw the numbers that determine every decision of a generator.
 
 Generators ask a :class:`Choices` and do not see whether Hypothesis answers, which shrinks what it
 drew (:mod:`fuzz.draw.strategies`), or a seed, which is fast and gives the same in every process.
@@ -18,7 +18,7 @@ _EMPTY = 100
 
 
 class Choices(ABC):
-    """A source of choices. The simplest choice is the lowest number: Hypothesis shrinks towards
+    """A source of choices. The lowest number is the simplest choice: Hypothesis shrinks towards
     it."""
 
     @abstractmethod
@@ -33,8 +33,7 @@ class Choices(ABC):
         return self.integer(0, of - 1) == of - 1
 
     def empty(self) -> bool:
-        """Draw whether a dimension has size 0: rarely, as a program that has one often computes
-        nothing."""
+        """Draw whether a dimension has size 0: rarely, as such a program often computes nothing."""
         return self.chance(_EMPTY)
 
     def choice(self, options: Sequence[T]) -> T:
@@ -53,7 +52,7 @@ class Choices(ABC):
 
     @abstractmethod
     def drew(self, what: str) -> None:
-        """Be told that something with a name is drawn, such as a pattern: for those that count."""
+        """Observe that something named, such as a pattern, is drawn; subclasses may count it."""
 
     def several(self, one: Callable[[], T], least: int, most: int) -> list[T]:
         """Draw a list of ``least`` to ``most`` results of ``one``."""
@@ -75,7 +74,7 @@ class Seeded(Choices):
 
 
 class OftenEmpty(Choices):
-    """The choices of another source, but one dimension in three has size 0."""
+    """Wrap a source so that one dimension in three has size 0."""
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
@@ -95,5 +94,5 @@ class OftenEmpty(Choices):
 
 def examples(make: Callable[[Choices], T], count: int, seed: int | str) -> list[T]:
     """Draw ``count`` examples with ``make(choices)``. Example n of a seed is the same in every
-    process, whatever else is drawn."""
+    process, whichever others are drawn."""
     return [make(Seeded(f"{seed} {number}")) for number in range(count)]

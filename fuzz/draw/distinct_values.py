@@ -1,4 +1,4 @@
-"""Make arrays of distinct numbers: an element in another's place is seen.
+"""Make arrays of distinct numbers, so that a misplaced element is noticed.
 
 Numbers of one magnitude hide what happens at others, so arrays are of one of several kinds, or a
 mixture: around 1 (where functions differ most from their limits), over the whole range of exponents
@@ -34,7 +34,7 @@ def distinct(
 
 
 def _all(rng: np.random.Generator, element_type: ElementType, count: int) -> np.ndarray:
-    """Shuffle all numbers of a narrow type, special ones as well, as often as they go in."""
+    """Repeat all numbers of a narrow type, special ones included, in shuffled order."""
     bits = 2**element_type.bits
     rounds = [rng.permutation(bits) for _ in range(-(-count // bits))]
     numbers = np.concatenate([*rounds, np.zeros(0, np.int64)])[:count]
@@ -47,7 +47,7 @@ _Numbers = Callable[[np.random.Generator, np.dtype, int], np.ndarray]
 def _mixed(
     rng: np.random.Generator, dtype: np.dtype, count: int, kinds: Sequence[_Numbers], kind: int
 ) -> np.ndarray:
-    """Make numbers of one kind; of each in turn, shuffled, if there is none of that number."""
+    """Make numbers of one kind, or, beyond the last kind, equally many of each, shuffled."""
     if kind < len(kinds):
         return kinds[kind](rng, dtype, count)
     parts = [numbers(rng, dtype, -(-count // len(kinds))) for numbers in kinds]
@@ -57,14 +57,14 @@ def _mixed(
 
 
 def _near_one(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.ndarray:
-    """Draw the logarithm of magnitudes evenly; a third of the numbers is negative."""
+    """Draw log-uniform magnitudes around 1; a third of the numbers is negative."""
     magnitudes = np.exp2(rng.uniform(-_NEAR, _NEAR, count))
     signs = np.where(rng.integers(0, 3, count) == 0, -1.0, 1.0)
     return (magnitudes * signs).astype(dtype)
 
 
 def _any_exponent(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.ndarray:
-    """Draw bits evenly, and so exponents; what is no number becomes one near 1."""
+    """Draw uniform bits, so exponents are uniform; NaN and infinity become a number near 1."""
     bits = rng.integers(0, 1 << 8 * dtype.itemsize, count, f"u{dtype.itemsize}")
     found = bits.view(dtype)
     with np.errstate(invalid="ignore"):  # of a signalling NaN
@@ -73,19 +73,19 @@ def _any_exponent(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.n
 
 
 def _counted(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.ndarray:
-    """Shuffle successive integers around 0; of an unsigned type, around the highest bit alone."""
+    """Shuffle consecutive integers around 0; in an unsigned type, around the highest bit."""
     middle = 1 << 8 * dtype.itemsize - 1 if dtype.kind == "u" else 0
     numbers = rng.permutation(np.arange(count) - count // 3).astype(dtype)
     return np.asarray(numbers + dtype.type(middle))
 
 
 def _small(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.ndarray:
-    """Shuffle successive integers from 0: many are valid indices."""
+    """Shuffle consecutive integers from 0, of which many are valid indices."""
     return np.asarray(rng.permutation(count).astype(dtype))
 
 
 def _any_length(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.ndarray:
-    """Draw the number of significant bits evenly, and then the bits."""
+    """Draw the number of significant bits uniformly, then the bits."""
     width = 8 * dtype.itemsize
     bits = rng.integers(0, 1 << width, count, f"u{dtype.itemsize}")
     shifts = rng.integers(0, width, count).astype(bits.dtype)

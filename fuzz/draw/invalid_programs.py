@@ -35,7 +35,7 @@ _WRONG = re.compile(r"\d+: %\S+ = ([a-z0-9-]+), ([\w-]+): (.*)")
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """An invalid program, as text and as a module; it violates the constraint ``label`` of
+    """Hold an invalid program, as text and as a module; it violates constraint ``label`` of
     ``opcode``."""
 
     text: str
@@ -96,8 +96,7 @@ def _mutant(text: str, rng: random.Random) -> Mutant | None:
 def _at_one_place(
     pattern: re.Pattern[str], text: str, rng: random.Random, new: Callable[[str], str]
 ) -> str:
-    """Replace one match of the pattern, drawn by chance, behind the computations that are
-    called."""
+    """Replace one match of the pattern, drawn at random, after the called computations."""
     places = list(pattern.finditer(text, text.index("ENTRY")))
     if not places:
         return text

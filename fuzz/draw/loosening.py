@@ -27,9 +27,8 @@ _OWN_BOUNDS = frozenset(("bitcast", "dynamic-reshape", "iota", "reshape"))
 
 
 def loosened(choices: Choices, module: Module) -> Module:
-    """Bound some dimensions of parameters and other values, and every dimension that follows from
-    them, in called computations, too. Operands that an op requires to be static are made static
-    again."""
+    """Bound some dimensions of parameters and other values, and every dimension derived from them,
+    also in called computations. Operands that an op requires to be static are made static again."""
     return _Loosening(choices, module).done()
 
 
@@ -39,7 +38,7 @@ def _ops() -> Mapping[str, Op]:
 
 
 class _Loosening:
-    """The program while it is rewritten: its entry, and copies of the computations it calls."""
+    """Rewrite a program: its entry, and copies of the computations that it calls."""
 
     def __init__(self, choices: Choices, module: Module) -> None:
         self.choices, self.module = choices, module
@@ -75,7 +74,7 @@ class _Loosening:
 
 
 class _Body:
-    """A computation that is rewritten from its first instruction to its last."""
+    """Rewrite a computation from its first instruction to its last."""
 
     def __init__(
         self,
@@ -149,8 +148,8 @@ class _Body:
         return self._fresh("constant", _SIZE, literal=Literal(_SIZE, np.asarray(value, np.int32)))
 
     def of_shape(self, name: str, wanted: Shape) -> str:
-        """Convert a value to these bounds; a dimension that becomes static has the size of its
-        bound."""
+        """Convert a value to these bounds; a dimension that becomes static gets its bound as
+        size."""
         shape = self._shapes[name]
         if shape == wanted:
             return name
@@ -178,7 +177,7 @@ class _Body:
     # What follows
 
     def _followed(self, instruction: Instruction, is_result: bool) -> str:
-        """Rebuild an instruction on its operands as they are now."""
+        """Rebuild an instruction on its rewritten operands."""
         given = instruction.operands
         operands = tuple(self._renamed[name] for name in given)
         if self._loosening.has_static_calls and instruction.opcode.startswith("async-"):
@@ -200,8 +199,8 @@ class _Body:
         return self._add(instruction._replace(operands=operands))
 
     def _foreign(self, instruction: Instruction, given: Sequence[str]) -> Instruction:
-        """Rebuild a custom call: a marker of one value takes that value's shape, other targets are
-        given the shapes that they were declared for."""
+        """Rebuild a custom call: a marker of one value takes that value's shape; operands of other
+        targets are converted back to the declared shapes."""
         is_marker = instruction.attributes["custom_call_target"] in MARKERS and len(given) == 1
         if is_marker and "operand_layout_constraints" not in instruction.attributes:
             return instruction._replace(shape=self._shapes[instruction.operands[0]])
@@ -227,7 +226,7 @@ class _Body:
         return _bounded_as(declared, inferred)
 
     def _declared(self, instruction: Instruction) -> Shape:
-        """Return the static shape, with drawn bounds where only the text determines them."""
+        """Return the declared shape, with drawn bounds if it does not follow from the operands."""
         shape = instruction.shape
         if instruction.opcode not in _OWN_BOUNDS or not isinstance(shape, ArrayShape):
             return shape
@@ -237,8 +236,8 @@ class _Body:
 
 
 def _is_bound_late(computation: Computation, module: Module) -> bool:
-    """Test for asynchronous calls whose operands or results come after their start, and for those
-    that something else than their next step takes."""
+    """Return whether async calls get operands or results after their start, or their state is
+    passed through other instructions."""
     opcodes = {i.name: i.opcode for i in computation.instructions}
     for instruction in computation.instructions:
         if instruction.opcode == "async-start":
@@ -260,8 +259,9 @@ def _entered(computation: Computation) -> Callable[..., Shape]:
 
 
 def _stays(instruction: Instruction, attribute: str) -> bool:
-    """Test whether an attribute stays valid for the changed shapes. A callee is copied under
-    another name; a bounded result does not alias a static operand."""
+    """Return whether an attribute remains valid with the changed shapes: ``calls`` of updates and
+    dones does not, as the callee is copied; nor do aliases of bounded results with static
+    operands."""
     is_said_again = attribute == "calls" and instruction.opcode in ("async-update", "async-done")
     return not is_said_again and attribute != "output_to_operand_aliasing"
 

@@ -101,12 +101,12 @@ _IN_LANES = (
 
 
 def rows(choices: Choices) -> Module:
-    """Draw a program of what is done in vector lanes, on rows that are about as long as vectors:
-    where compilers make other code for another processor.
+    """Draw a program for vectorisation: rows about as long as vectors, for which compilers generate
+    other code per processor.
 
-    Each result reads memory in some way, converts it perhaps, and computes with it a little; with
-    few opcodes (swarm testing: Groce and others, ISSTA 2012), so that those meet which a program of
-    all of them hardly has together.
+    Each result loads memory in some way, perhaps converts it, and computes a little with it; with
+    few opcodes (swarm testing: Groce and others, ISSTA 2012), as combinations of these are rare in
+    a program of all opcodes.
     """
     few = dict.fromkeys(choices.several(lambda: choices.choice(_IN_LANES.split()), 1, 4))
     builder = Builder(choices, _menu((*READS, *few)), VECTOR_TYPES, choices.integer(0, 5))
@@ -135,8 +135,8 @@ def patterned(choices: Choices) -> Module:
 
 
 def folds(choices: Choices) -> Module:
-    """Draw a program of single instructions on constants, of ordinary types or all of one other:
-    for what a compiler evaluates itself it makes no kernel, so that many cost what one does."""
+    """Draw a program of single instructions on constants, of ordinary types or all of one other.
+    What a compiler folds needs no kernel, so that many cost as much as one."""
     types = (choices.choice(UNUSUAL_TYPES),) if choices.chance(3) else TYPES
     builder = Builder(choices, menu(_ORDINARY), types, 0)
     return builder.module(builder.several(lambda: _fold(builder), 2, 8))
@@ -216,8 +216,8 @@ def computations(
     element_types: Sequence[ElementType] = TYPES,
     opcodes: Sequence[str] = tuple(GENERATORS),
 ) -> tuple[Computation, ...]:
-    """Draw a computation from ``parameters`` to ``result``, such as ``to_apply`` or ``body`` name;
-    it is the last of the tuple, after those that it calls."""
+    """Draw a computation from ``parameters`` to ``result``, as for ``to_apply`` or ``body``; it
+    comes last, after those that it calls."""
     budget = 2 * choices.integer(0, max_instructions)  # of which the computation gets half
     builder = Builder(choices, menu(tuple(opcodes)), element_types, budget)
     return tuple(builder.computations(parameters, lambda inner, names: inner.value(result)))

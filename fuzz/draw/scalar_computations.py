@@ -82,8 +82,8 @@ def comparator(builder: Builder, types: Sequence[ElementType], of: Sequence[str]
 
 
 def selection(builder: Builder, element_type: ElementType, of: str) -> str:
-    """Draw the ``select`` of a select-and-scatter: a computation of two elements that says whether
-    the first stays. ``of``: the value that it selects from."""
+    """Draw the ``select`` of a select-and-scatter: a predicate on two elements, true if the first
+    is kept. ``of`` is the value that it selects from."""
     given = _are_given(builder, [of])
 
     def result(inner: Builder, names: list[str]) -> str:
@@ -159,7 +159,7 @@ def _any_comparison(builder: Builder, lhs: str, rhs: str, given: bool) -> str:
 
 
 def _are_given(builder: Builder, names: Sequence[str]) -> bool:
-    """Test whether values are arguments or constants. A computed NaN may have either sign, so
+    """Return whether values are arguments or constants. A computed NaN may have either sign, so
     computed floats have no total order."""
     return all(builder.opcode(name) in _GIVEN for name in names)
 
@@ -171,7 +171,7 @@ def _before(builder: Builder, lhs: str, rhs: str) -> str:
 
 
 def _equal(builder: Builder, lhs: str, rhs: str) -> str:
-    """Test that neither operand is before the other."""
+    """Return whether neither operand is before the other."""
     return _compare(builder, "EQ", lhs, rhs, _type(builder, lhs).is_float)
 
 
@@ -182,8 +182,8 @@ def _never(builder: Builder, lhs: str, rhs: str) -> str:
 
 
 def _key(builder: Builder, lhs: str, rhs: str, given: bool) -> tuple[str, str]:
-    """Draw the key that two elements are compared by: themselves; with one zero and one NaN, as JAX
-    does; or a coarser key that makes ties."""
+    """Draw the sort key of two elements: themselves; with zeros and NaNs unified, as JAX does; or a
+    coarser one, which makes ties."""
     element_type = _type(builder, lhs)
     kind = builder.choice(("itself", "itself", "canonical", "coarse"))
     if kind == "itself" and (given or not element_type.is_float):

@@ -27,7 +27,7 @@ def programs(seed: int, first: int = 0) -> Iterator[Drawn]:
 
 
 def _seeds(seed: int) -> Iterator[tuple[int, str]]:
-    """Yield what each program is drawn from, and the opcode of a single instruction."""
+    """Yield each program's seed, and the opcode for a program of a single instruction."""
     rng = random.Random(seed)
     opcodes = list(GENERATORS)
     while True:

@@ -49,7 +49,7 @@ Accepts = Callable[[ArrayShape], bool]
 
 
 def nonzero(dims: Sequence[int]) -> int:
-    """Count the elements, with 1 in place of dimensions of size 0."""
+    """Return the number of elements, counting dimensions of size 0 as 1."""
     return math.prod(size or 1 for size in dims)
 
 
@@ -71,7 +71,7 @@ def extent(choices: Choices, most: int) -> int:
 
 
 def dims(choices: Choices, ranks: Sequence[int], most: int = MOST_ELEMENTS) -> tuple[int, ...]:
-    """Draw the sizes of as many dimensions as one of ``ranks``."""
+    """Draw the sizes of dimensions, whose number is one of ``ranks``."""
     chosen: list[int] = []
     for _ in range(choices.choice(ranks)):
         chosen.append(extent(choices, most // nonzero(chosen)))
@@ -79,12 +79,12 @@ def dims(choices: Choices, ranks: Sequence[int], most: int = MOST_ELEMENTS) -> t
 
 
 def vector_type(choices: Choices) -> ElementType:
-    """Choose the type of a vector's elements: of any width, bytes and words most often."""
+    """Draw an element type for vectors: of any width, bytes and words most often."""
     return ELEMENT_TYPES[choices.choice(choices.choice((*_BY_WIDTH, *_PACKED)))]
 
 
 def row(choices: Choices) -> ArrayShape:
-    """Choose a few rows that vectors just fit, or do not."""
+    """Draw a few rows that just fit into vectors, or do not."""
     before = tuple(choices.integer(1, 5) for _ in range(choices.integer(0, 2)))
     return ArrayShape(vector_type(choices), (*before, choices.choice(_AROUND_VECTORS)))
 

@@ -1,4 +1,4 @@
-"""Offer the generators as Hypothesis strategies."""
+"""Provide the generators as Hypothesis strategies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Shrinking(Choices):
-    """Choices that Hypothesis draws inside a test, and shrinks."""
+    """Draw choices from Hypothesis inside a test, which can shrink them."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw
@@ -25,7 +25,7 @@ class _Shrinking(Choices):
         return self.draw(_integers(low, high))
 
     def drew(self, what: str) -> None:
-        """Ignore it: Hypothesis draws a few programs, and shrinks them."""
+        """Ignore it: only seeded campaigns count."""
 
     def part(self, make: Callable[[], T]) -> T:
         return self.draw(_part(self, make))

@@ -1,4 +1,4 @@
-"""The generator of hostile texts: mutations of programs, by token and by byte."""
+"""Generate hostile texts: mutations of programs, by token and by byte."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _BYTOKEN: tuple[Callable[[random.Random, list[str], Sequence[str]], None], ...] 
 
 
 def _by_byte(rng: random.Random, text: str) -> str:
-    """Some bytes changed, put in or taken away; or the text cut off."""
+    """Change, insert or delete some bytes, or truncate the text."""
     data = bytearray(text.encode("utf-8", "surrogatepass"))
     for _ in range(rng.choice((1, 1, 2, 4, 16))):
         place = rng.randrange(len(data) + 1)
@@ -107,7 +107,7 @@ def _by_byte(rng: random.Random, text: str) -> str:
 
 
 def mutated(rng: random.Random, text: str, other: str) -> str:
-    """Return the text with one to eight mutations; pieces of ``other`` get into it."""
+    """Apply one to eight mutations to a text; pieces of ``other`` may be inserted."""
     if rng.random() < 0.2:
         return _by_byte(rng, text)
     tokens, others = TOKEN.findall(text), TOKEN.findall(other)
@@ -118,12 +118,13 @@ def mutated(rng: random.Random, text: str, other: str) -> str:
 
 
 def drawn(count: int, seed: int) -> list[str]:
-    """Texts of modules from :func:`fuzz.draw.programs.program`; the same for a seed."""
+    """Draw texts of modules by :func:`fuzz.draw.programs.program`, determined by the seed."""
     return examples(lambda choices: hlo.format(program(choices)), count, seed)
 
 
 def pieces(text: str) -> list[str]:
-    """Cut a text into pieces of whole lines if it is too long, each with the first line."""
+    """Split a text into pieces of whole lines, if it is too long; each begins with the first
+    line."""
     lines = text.splitlines(keepends=True)
     found, size, piece = [], 0, lines[:1]
     for line in lines[1:]:
@@ -136,7 +137,7 @@ def pieces(text: str) -> list[str]:
 
 
 def texts_of(paths: Sequence[Path]) -> list[str]:
-    """Read the texts of HLO files, and of those in directories."""
+    """Read HLO files, and those in directories."""
     files: list[Path] = []
     for path in paths:
         names = ("*.hlo", "*.txt")
@@ -147,7 +148,7 @@ def texts_of(paths: Sequence[Path]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The texts that are mutated: whole programs most of the time, else pieces of long ones."""
+    """Hold the texts to mutate: mostly whole programs, else pieces of long ones."""
 
     whole: tuple[str, ...]
     parts: tuple[str, ...]

@@ -1,5 +1,4 @@
-"""Limit the time of a block, for drawn programs that run long and for planted bugs that never
-end."""
+"""Limit the time of a block: drawn programs may run long, and planted bugs may never end."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ _AGAIN = 0.1  # seconds between alarms, until one is answered
 
 
 class TooLongError(BaseException):
-    """Raised when the limit is reached. No Exception, so that no handler on the way swallows it."""
+    """Raised at the limit; a BaseException, so that no handler on the way swallows it."""
 
 
 @contextmanager

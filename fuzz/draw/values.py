@@ -18,8 +18,8 @@ _SPREAD = 8  # one element in so many, at most, is a special value
 
 
 def arguments(choices: Choices, module: Module) -> tuple[object, ...]:
-    """Draw arguments for the entry computation: distinct numbers mostly, of any magnitude and near
-    1; NaN, ±0, ±inf, subnormals, extremes, arbitrary bits among them, or nothing else."""
+    """Draw arguments for the entry computation: mostly distinct numbers, of any magnitude or near
+    1; among them, or alone, NaN, ±0, ±inf, subnormals, extremes and arbitrary bits."""
     return tuple(_argument(choices, parameter.shape) for parameter in module.entry.parameters)
 
 
@@ -32,9 +32,9 @@ def _argument(choices: Choices, shape: Shape) -> object:
 
 
 def array(choices: Choices, shape: ArrayShape) -> np.ndarray:
-    """Draw an array, cheap to draw and to shrink: a few drawn numbers that a drawn seed strews, or,
-    three times in four, distinct numbers of a drawn seed, half of the time with a few drawn numbers
-    among them. Bounded dimensions get any size up to their bound."""
+    """Draw an array, by few choices, so that it is cheap to draw and to shrink: distinct numbers of
+    a drawn seed, half of the time with a few drawn numbers among them, or else only a few drawn
+    numbers, repeated. Bounded dimensions get any size up to their bound."""
     if shape.is_dynamic:
         sizes = zip(shape.dims, shape.dynamic, strict=True)
         dims = tuple(choices.integer(0, size) if dynamic else size for size, dynamic in sizes)
@@ -61,8 +61,8 @@ def _strewn(choices: Choices, shape: ArrayShape) -> np.ndarray:
 
 
 def scalar(choices: Choices, element_type: ElementType) -> np.ndarray:
-    """Draw a number as an array of rank 0: a simple one, a notable one, arbitrary bits, or one of a
-    magnitude near 1."""
+    """Draw a number as an array of rank 0: simple, notable, with arbitrary bits, or of a magnitude
+    near 1."""
     if element_type.kind == "pred":
         return np.array(choices.boolean(), element_type.numpy)
     if element_type.is_complex:
@@ -99,7 +99,7 @@ def _complex(element_type: ElementType, real: np.ndarray, imag: np.ndarray) -> n
 
 @cache
 def notable(element_type: ElementType) -> tuple[np.ndarray, ...]:
-    """List numbers at which a type's arithmetic has edges; for types other than pred and
+    """Return the numbers at the edges of a type's arithmetic; for types other than pred and
     complex."""
     numbers = _floats(element_type) if element_type.is_float else _integers(element_type)
     return tuple(_number(element_type, number) for number in numbers)

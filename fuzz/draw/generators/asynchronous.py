@@ -1,4 +1,4 @@
-"""Computations that are started and done later, around values of the shape that is asked for."""
+"""Generate asynchronous computations that produce a value of a given shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _LATE = 4  # once in so many: jaxlib 0.10 does not take it yet
 
 
 def _one_instruction(inner: Builder, names: list[str], shape: ArrayShape) -> str:
-    """Draw a copy, or the call of any computation: XLA starts nothing longer on the main thread."""
+    """Draw a copy, or a call of any computation: on the main thread XLA starts single instructions
+    only."""
     if inner.integer(0, 3) == 0:
         return inner.emit("copy", shape, names[0])
     parameters = list(map(inner.shape, names))
@@ -25,7 +26,7 @@ def _one_instruction(inner: Builder, names: list[str], shape: ArrayShape) -> str
 
 
 def _started(builder: Builder, shape: ArrayShape) -> tuple[str, str]:
-    """Draw the name of what is started, and of the computation."""
+    """Draw an async-start; return its name, and that of its computation."""
     names = [builder.value(shape) for _ in range(builder.integer(1, 2))]
     contexts = builder.several(lambda: builder.choice((S32, U32)), 0, 2)
     operands = tuple(map(builder.shape, names))
@@ -36,17 +37,17 @@ def _started(builder: Builder, shape: ArrayShape) -> tuple[str, str]:
 
 
 def _in_place(builder: Builder, alias: Alias) -> dict[str, Attribute]:
-    """Alias the operands: the state holds them where they are."""
+    """Draw an alias of the operands in the state."""
     return {"output_to_operand_aliasing": (alias,)} if builder.boolean() else {}
 
 
 def _thread(builder: Builder) -> dict[str, str]:
-    """Return the thread that it is on if nothing is said."""
+    """Draw whether to name the default execution thread."""
     return {"async_execution_thread": "main"} if builder.boolean() else {}
 
 
 def _again(builder: Builder, calls: str) -> dict[str, str]:
-    """Insert an async-update, which passes on what was started."""
+    """Draw optional attributes of an async-update or -done, which repeat those of the start."""
     return {**({"calls": calls} if builder.boolean() else {}), **_thread(builder)}
 
 
@@ -64,8 +65,8 @@ def _asynchronous(least_updates: int) -> Generator:
 
 
 def _late(builder: Builder, shape: ArrayShape) -> str:
-    """Insert a call whose operands and result come at updates, perhaps on another thread, and whose
-    state is handed on."""
+    """Draw an async call whose operands and result are added by updates, perhaps on another thread,
+    with its state passed through tuples, barriers or loops."""
     names = [builder.value(shape) for _ in range(builder.integer(1, 3))]
     shapes = tuple(map(builder.shape, names))
     contexts = builder.several(lambda: ArrayShape(builder.choice((S32, U32))), 0, 2)
@@ -95,7 +96,7 @@ def _late(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _several_instructions(inner: Builder, names: list[str], shape: ArrayShape) -> str:
-    """Values of a computation on another thread, which may be of any length."""
+    """Draw a computation of any length, as another thread may run."""
     return inner.emit("select", shape, _all_true(inner, shape), names[0], computed(inner, shape))
 
 
@@ -104,7 +105,7 @@ def _all_true(inner: Builder, shape: ArrayShape) -> str:
 
 
 def _handed_on(builder: Builder, name: str, calls: str, thread: Mapping[str, str]) -> str:
-    """Hand a state on: as it is, in a tuple, behind a barrier, or around a loop."""
+    """Pass a state on: directly, in a tuple, through a barrier, or around a loop."""
     how = builder.integer(0, 4)
     if how < 2:
         return name
@@ -119,7 +120,7 @@ def _handed_on(builder: Builder, name: str, calls: str, thread: Mapping[str, str
 
 
 def _around_a_loop(builder: Builder, state: str, calls: str, thread: Mapping[str, str]) -> str:
-    """Draw a loop of a few turns that carries a counter and a state, which it may update."""
+    """Draw a loop of a few trips that carries a counter and a state, which its body may update."""
     turns, shape = builder.integer(0, 2), builder.shape(state)
     assert isinstance(shape, TupleShape)
     counter, under_way = shape.elements

@@ -13,8 +13,9 @@ _EPSILONS = (0.0, 1e-5, 0.001, 0.125, 1.0, -1.0, -0.0, 1e-40, 1e-60, 3e38, math.
 
 
 def _normalised(opcode: str, vectors: int, *, several: bool) -> Generator:
-    """``opcode`` takes an operand, ``vectors`` of one element for each feature, and perhaps another
-    like the operand; where it has ``several`` results, two of them are vectors."""
+    """Return a generator for an opcode with an operand, ``vectors`` per-feature operands, and, for
+    batch-norm-grad, another of the operand's shape. With ``several`` results, two are
+    per-feature."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         is_vector = several and shape.rank == 1 and builder.boolean()
@@ -37,7 +38,7 @@ def _normalised(opcode: str, vectors: int, *, several: bool) -> Generator:
 
 
 def _around(builder: Builder, vector: ArrayShape) -> ArrayShape:
-    """Return the shape of an operand with as many features as a vector has elements."""
+    """Draw the shape of an operand that has one feature per element of a vector."""
     dims: list[int] = []
     for _ in range(builder.integer(0, MOST_RANK - 1)):
         dims.append(extent(builder, MOST_ELEMENTS * 2 // nonzero((*vector.dims, *dims))))

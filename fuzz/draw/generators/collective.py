@@ -1,4 +1,5 @@
-"""Collectives of one rank: what a program for many devices becomes on one of them.
+"""Generate collectives among a single rank, which a program for many devices becomes on one of
+them.
 
 Their results are their operands, zeros, or rows moved within one array.
 """
@@ -24,7 +25,7 @@ _MODES = ("cross_replica", "flattened_id")
 
 
 def _groups(builder: Builder, *, may_be_global: bool, **others: bool) -> dict[str, Attribute]:
-    """Attributes that say: this rank alone; and those of ``others`` that hold."""
+    """Draw attributes for groups of this rank alone; ``others`` are flags to set."""
     found: dict[str, Attribute] = {name: True for name, holds in others.items() if holds}
     groups = builder.choice(_GROUPS)
     if groups is not None:
@@ -37,7 +38,7 @@ def _groups(builder: Builder, *, may_be_global: bool, **others: bool) -> dict[st
 
 
 def _operands(builder: Builder, shape: ArrayShape, least_rank: int = 0) -> list[str]:
-    """Draw a value of the shape, and perhaps others of its element type."""
+    """Draw a value of the shape, and perhaps more of its element type."""
     names = [builder.value(shape)]
     for _ in range(builder.choice((0, 0, 0, 1, _MOST_OPERANDS - 1))):
         sizes = dims(builder, range(least_rank, 4), _MOST_ELEMENTS)
@@ -51,7 +52,7 @@ def _shapes(builder: Builder, names: list[str]) -> Shape:
 
 
 def _first(builder: Builder, name: str) -> str:
-    """Return the value, or the first of a tuple of them."""
+    """Return an array, or the first element of a tuple."""
     shape = builder.shape(name)
     if isinstance(shape, ArrayShape):
         return name
@@ -70,7 +71,7 @@ def all_reduce(builder: Builder, shape: ArrayShape, suffix: str = "") -> str:
 
 
 def _mode(builder: Builder) -> dict[str, Attribute]:
-    """Draw how the groups are to be read, which changes nothing for one rank."""
+    """Draw ``mode``, the interpretation of the groups, which changes nothing for one rank."""
     return {"mode": builder.choice(_MODES)} if builder.boolean() else {}
 
 
@@ -103,8 +104,8 @@ def reduce_scatter(builder: Builder, shape: ArrayShape) -> str:
 
 
 def all_to_all(builder: Builder, shape: ArrayShape) -> str:
-    """Draw an all-to-all, in the tuple form rarely: of one operand it crashes the compiler of
-    jaxlib 0.10."""
+    """Draw an all-to-all; rarely in tuple form, which with one operand crashes XLA of jaxlib
+    0.10."""
     given = _groups(builder, may_be_global=False, constrain_layout=builder.boolean())
     name = builder.value(shape)
     if shape.rank and builder.integer(0, 7):
@@ -146,7 +147,8 @@ def _moved_slice(builder: Builder, shape: ArrayShape) -> str:
 def _slice_and_places(
     builder: Builder, shape: ArrayShape
 ) -> tuple[list[str], dict[str, Attribute]]:
-    """Draw an operand of the same rank, what a slice of it goes into, and any starts in both."""
+    """Draw an operand, the buffer that a slice of it is written to, and any start indices in
+    both."""
     extents = [size_to(builder, size) for size in shape.dims]
     room = [size + builder.integer(0, 2) for size in extents]
     operand = builder.value(ArrayShape(shape.element_type, tuple(room)))
@@ -158,7 +160,7 @@ def _slice_and_places(
 
 
 def ragged_all_to_all(builder: Builder, shape: ArrayShape) -> str:
-    """Slices of rows that lie inside, for what lies outside means nothing."""
+    """Draw slices of rows within bounds, as others are undefined."""
     rows = size_to(builder, 5)
     operand = builder.value(ArrayShape(shape.element_type, (rows, *shape.dims[1:])))
     output = builder.value(shape)
@@ -178,7 +180,7 @@ def ragged_all_to_all(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _slice(builder: Builder, rows: int, into: int) -> tuple[int, int, int]:
-    """Start, size and target."""
+    """Draw the start, the size and the target row of a slice."""
     size = builder.integer(0, min(rows, into))
     start = builder.integer(0, rows - size)
     return start, size, builder.integer(0, into - size)

@@ -1,4 +1,4 @@
-"""Dot products of every arrangement of dimensions, and convolutions."""
+"""Generate dot products with every arrangement of dimensions, and convolutions."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _OPERANDS = {
 def divided(
     builder: Builder, dims: Sequence[int], *, batch: bool = False, free: bool = False
 ) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    """Dimensions of a result as those of the batch, of lhs and of rhs: one at least of the batch,
-    or of lhs, where it is asked for."""
+    """Divide a dot's result dimensions into batch, lhs free and rhs free ones; ``batch`` and
+    ``free`` ask for at least one of batch and of lhs."""
     batches = builder.integer(int(batch), len(dims) - free)
     frees = builder.integer(int(free), len(dims) - batches)
     return dims[:batches], dims[batches : batches + frees], dims[batches + frees :]
 
 
 def contracted(builder: Builder, count: int, room: int) -> list[int]:
-    """Sizes of so many contracting dimensions."""
+    """Draw the sizes of ``count`` contracting dimensions."""
     sizes: list[int] = []
     for _ in range(count):
         sizes.append(extent(builder, room))
@@ -74,21 +74,21 @@ def dot(builder: Builder, shape: ArrayShape) -> str:
 
 
 def precision(builder: Builder) -> dict[str, Attribute]:
-    """Draw an attribute that changes nothing here, sometimes."""
+    """Draw ``operand_precision``, which changes nothing here, or none."""
     if builder.integer(0, 3):
         return {}
     return {"operand_precision": tuple(builder.choice(_PRECISIONS) for _ in "ab")}
 
 
 def _algorithm(builder: Builder, *types: ElementType) -> dict[str, Attribute]:
-    """Draw one that this is without: the result is exact either way."""
+    """Draw an ``algorithm`` for these types, or none: the result is exact either way."""
     if builder.integer(0, 3):
         return {}
     return {"algorithm": builder.choice(_ALGORITHMS.get(types, (_UNSET,)))}
 
 
 def convolution(builder: Builder, shape: ArrayShape) -> str:
-    """Any labels; the result's dimensions are batch, features and places in any order."""
+    """Draw a convolution with any labels: batch, features and spatial dimensions in any order."""
     output = builder.permutation(range(shape.rank))
     batch, features, *places = (shape.dims[d] for d in output)
     spatial, window = windows_onto(builder, tuple(places), reversals=True)
@@ -122,14 +122,14 @@ def convolution(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _groups(builder: Builder, features: int) -> tuple[int, bool]:
-    """Draw a number of groups that the features divide into, and whether they are those of a
-    batch."""
+    """Draw a group count that divides the features, and whether they are feature or batch
+    groups."""
     divisors = [n for n in range(1, 5) if features % n == 0]
     return builder.choice(divisors), builder.boolean()
 
 
 def operand_types(builder: Builder, result: ElementType) -> tuple[ElementType, ElementType]:
-    """Mostly the result's own; else any whose products the result's type may hold."""
+    """Draw the operands' types: mostly the result's, else types whose products it can hold."""
     kinds = _OPERANDS[result.kind]
 
     def other() -> ElementType:
@@ -143,15 +143,15 @@ def operand_types(builder: Builder, result: ElementType) -> tuple[ElementType, E
 
 
 def _is_wide_integer(element_type: ElementType, result: ElementType) -> bool:
-    """Products of 64-bit integers are not rounded to floats."""
+    """Return whether 64-bit integer operands would have a float result, which is not drawn."""
     return element_type.is_integer and element_type.bits == 64 and result.is_float
 
 
 def operand(
     builder: Builder, element_type: ElementType, groups: Sequence[Sequence[int]]
 ) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-    """Draw an operand with batch and contracting dimensions anywhere, the free ones in order
-    between."""
+    """Draw an operand with batch and contracting dimensions at any position, the free ones in
+    order; return its name, and the positions of both."""
     batch, summed, free = groups
     bound = [("batch", n, size) for n, size in enumerate(batch)]
     bound += [("summed", n, size) for n, size in enumerate(summed)]

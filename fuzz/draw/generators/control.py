@@ -1,4 +1,4 @@
-"""Tuples, calls, branches and loops, around values of the shape that is asked for.
+"""Generate tuples, calls, branches and loops that produce a value of a given shape.
 
 Their computations are one drawn elementwise instruction each, or what the builder may still add.
 """
@@ -19,7 +19,7 @@ _MOST_DEPTH = 3
 
 
 def computed(inner: Builder, shape: ArrayShape) -> str:
-    """Draw one elementwise instruction, or a value that is there."""
+    """Draw an elementwise instruction, or an existing value."""
     able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
     return inner.choice([Builder.value, *able])(inner, shape)
 
@@ -34,7 +34,7 @@ def _other(builder: Builder, depth: int = _MOST_DEPTH) -> str:
 
 
 def _wrapped(builder: Builder, name: str) -> tuple[str, list[int]]:
-    """Draw a value in tuples with others, and the path to it."""
+    """Nest a value in tuples with others; return the outermost, and the index path to the value."""
     path: list[int] = []
     for _ in range(builder.integer(1, _MOST_DEPTH)):
         before = [_other(builder) for _ in range(builder.integer(0, 2))]
@@ -72,7 +72,7 @@ def get_tuple_element(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _identity(opcode: str) -> Generator:
-    """Draw an instruction that passes on an array or a tuple."""
+    """Draw an instruction that forwards an array or a tuple."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         name, path = builder.value(shape), list[int]()
@@ -87,7 +87,7 @@ _SHARDINGS = ("{replicated}", "{maximal device=0}", "{devices=[2]0,1}", "{}")
 
 
 def domain(builder: Builder, shape: ArrayShape) -> str:
-    """It passes on an array or a tuple, whatever shardings it stands between."""
+    """Draw a domain around an array or a tuple, with any shardings."""
     name, path = builder.value(shape), list[int]()
     if builder.boolean():
         name, path = _wrapped(builder, name)
@@ -165,7 +165,7 @@ def map_(builder: Builder, shape: ArrayShape) -> str:
 
 
 def while_(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a loop of at most a few turns, counted by an element of its state."""
+    """Draw a loop of a few trips, counted by an element of its state."""
     turns = builder.integer(0, _MOST_TURNS)
     counter = ArrayShape(S32)
     start = builder.number(counter, _MOST_TURNS - turns)
@@ -197,8 +197,8 @@ def while_(builder: Builder, shape: ArrayShape) -> str:
 
 
 def conditional(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a branch by pred or by index, in range or not; every branch has an operand of its
-    own."""
+    """Draw a conditional on a pred or an index, in range or not, with an operand for each
+    branch."""
     by_pred = builder.boolean()
     count = 2 if by_pred else builder.integer(1, 4)
     in_tuple = builder.boolean()

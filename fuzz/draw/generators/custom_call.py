@@ -1,4 +1,4 @@
-"""Custom calls of the targets that both columns know."""
+"""Generate custom calls of the targets that both interp and backend_c implement."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _emit(builder: Builder, target: str, shape: Shape, *operands: str, config: s
 
 
 def _called(builder: Builder) -> dict[str, Attribute]:
-    """Computations that the targets do not look at."""
+    """Draw called computations, which the targets ignore."""
     if builder.boolean():
         return {}
     scalar = ArrayShape(F32)
@@ -72,8 +72,8 @@ def _called(builder: Builder) -> dict[str, Attribute]:
 def _layouts_or_alias(
     builder: Builder, shape: Shape, operands: Sequence[str]
 ) -> dict[str, Attribute]:
-    """Draw where values may lie, which changes nothing either: layouts of static operands, and a
-    result that lies where the first operand was."""
+    """Draw attributes that change nothing: layout constraints of static operands, or an alias of
+    the result with the first operand."""
     shapes = [builder.shape(name) for name in operands]
     arrays = [one for one in shapes if isinstance(one, ArrayShape) and not one.is_dynamic]
     kind = builder.integer(0, 3)
@@ -89,7 +89,7 @@ def _row_major(shape: ArrayShape) -> ArrayShape:
 
 
 def _marked(builder: Builder, shape: ArrayShape) -> str:
-    """Mark one value, or several and a tuple of all."""
+    """Draw a marker of one value, or of several and a tuple of all."""
     target, count = builder.choice(MARKERS), builder.integer(1, 3)
     others = [ArrayShape(builder.element_type(lambda t: True), (2,)) for _ in range(count - 1)]
     names = [builder.value(one) for one in (shape, *others)]
@@ -103,7 +103,7 @@ def _marked(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _topk(builder: Builder, shape: ArrayShape) -> str:
-    """Return the values, or the places if they have the type of such."""
+    """Draw a TopK; return its values, or, if the shape is s32, perhaps its indices."""
     is_places = shape.element_type is S32 and builder.boolean()
     operand = wider(builder, shape, is_places=is_places)
     values = ArrayShape(operand.element_type, shape.dims)
@@ -113,7 +113,8 @@ def _topk(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _padded(builder: Builder, shape: ArrayShape) -> str:
-    """Draw an array cut by SliceToDynamic, or any array, at its bounds; or one of its sizes."""
+    """Draw a PadToStatic of any array, or of one cut by SliceToDynamic; return the array, or a
+    size."""
     is_size = shape == _SIZE and builder.boolean()
     dims = tuple(builder.several(lambda: size_to(builder, 4), 1, 3))
     whole = ArrayShape(builder.element_type(lambda t: True), dims) if is_size else shape
@@ -129,7 +130,7 @@ def _padded(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _potrf(builder: Builder, shape: ArrayShape) -> str:
-    """Draw any matrix, or matrices most of which are positive definite."""
+    """Draw a Cholesky factor of any matrix, or of one that is mostly positive definite."""
     operand = builder.value(shape) if builder.boolean() else positive(builder, shape)
     results = TupleShape((shape, ArrayShape(S32, shape.dims[:-2])))
     target = f"lapack_{_LETTERS[shape.element_type]}potrf_ffi"
@@ -147,7 +148,7 @@ def _trsm(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _config(builder: Builder, **letters: str) -> str:
-    """Settings as one of some letters each: attributes of MLIR, or JSON."""
+    """Draw one letter per setting; format them as MLIR attributes, or as JSON."""
     chosen = {name: ord(builder.choice(able)) for name, able in letters.items()}
     form = builder.choice(("{} = {} : ui8", '"{}": {}'))
     return f"{{{', '.join(form.format(*setting) for setting in chosen.items())}}}"

@@ -1,4 +1,4 @@
-"""Instructions that move elements without changing them."""
+"""Generate instructions that move elements without changing them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def iota(builder: Builder, shape: ArrayShape) -> str:
 
 
 def reshape(builder: Builder, shape: ArrayShape) -> str:
-    """Which dimension would follow from the others means something for bounded ones alone."""
+    """Draw a reshape, perhaps with ``inferred_dimension``, which only matters for bounded
+    dimensions."""
     operand = ArrayShape(shape.element_type, other_dims(builder, shape.elements))
     inferred = shape.rank and builder.chance(4)
     given = {"inferred_dimension": builder.integer(0, shape.rank - 1)} if inferred else {}
@@ -31,7 +32,7 @@ def reshape(builder: Builder, shape: ArrayShape) -> str:
 
 
 def other_dims(builder: Builder, elements: int) -> tuple[int, ...]:
-    """Dimensions of so many elements: divisors, ones, or all in one."""
+    """Draw dims with the same number of elements: divisors, ones, or all in one."""
     rest, dims = elements, list[int]()
     for _ in range(builder.integer(0, MOST_RANK - 1)):
         divisors = [n for n in range(1, 9) if rest % n == 0] if rest else [1, 0]
@@ -61,8 +62,8 @@ def slice_(builder: Builder, shape: ArrayShape) -> str:
 
 
 def sliced(builder: Builder, dims: Sequence[int], most: int) -> tuple[tuple[int, ...], Slices]:
-    """Dimensions of which a slice has ``dims``, and that slice: at most so many elements before and
-    after it, and strides as long."""
+    """Draw an operand's dims and a slice of it that has ``dims``: margins and strides are at most
+    ``most``."""
     whole, window = list(dims), []
     for d, size in enumerate(dims):
         before, after, stride = (builder.integer(low, most) for low in (0, 0, 1))
@@ -76,7 +77,7 @@ def sliced(builder: Builder, dims: Sequence[int], most: int) -> tuple[tuple[int,
 
 
 def pad(builder: Builder, shape: ArrayShape) -> str:
-    """Low, high and interior padding; of nothing where the size leaves no room."""
+    """Draw low, high and interior padding; no padding where the size leaves no room."""
     dims, padding = [], []
     for size in shape.dims:
         low, high = builder.integer(-2, 2), builder.integer(-2, 2)
@@ -124,7 +125,7 @@ def _in_layout(builder: Builder, shape: ArrayShape) -> ArrayShape:
 
 
 def copy(builder: Builder, shape: ArrayShape) -> str:
-    """From one layout to another."""
+    """Draw a copy between two layouts."""
     operand = builder.value(shape)
     if builder.boolean():
         operand = builder.emit("copy", _in_layout(builder, shape), operand)
@@ -162,12 +163,13 @@ def bitcast(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _bytes(element_type: ElementType) -> int:
-    """Count bytes as arrays hold them: types of less than 8 bits take a byte."""
+    """Return the bytes of an array; types of fewer than 8 bits take a byte."""
     return max(8, element_type.bits) // 8
 
 
 def bitcast_convert(builder: Builder, shape: ArrayShape) -> str:
-    """Types of the same width, of one that the last dimension splits, or of parts of it."""
+    """Draw a source type of the same width, or one that splits or joins along the last
+    dimension."""
     target = shape.element_type
     source = builder.element_type(lambda t: _fitting(t, shape) is not None)
     dims = _fitting(source, shape)
@@ -176,8 +178,8 @@ def bitcast_convert(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _fitting(source: ElementType, shape: ArrayShape) -> tuple[int, ...] | None:
-    """Return the dims that an operand must have to become ``shape`` bit by bit, if there are
-    any."""
+    """Return the dims of an operand of this type that bitcast-converts to ``shape``, None if
+    impossible."""
     target = shape.element_type
     if source.is_complex != target.is_complex:
         return None

@@ -1,4 +1,4 @@
-"""Sizes that are set, asked for and given: results are static, what is between is bounded."""
+"""Generate dynamic sizes that are set and read: results are static, values in between bounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SIZE = ArrayShape(S32)
 
 
 def size(builder: Builder, bound: int) -> str:
-    """Draw an s32[] that is mostly within the bound: a number, or whatever is there."""
+    """Draw an s32[] mostly within the bound: a constant, or any value."""
     if builder.integer(0, 3) == 0:
         return builder.value(_SIZE)
     return builder.number(_SIZE, builder.integer(-1, bound + 1))
@@ -23,7 +23,7 @@ def _bounded_at(shape: ArrayShape, dimension: int) -> ArrayShape:
 
 
 def set_dimension_size(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a dimension cut to one size, and then to another, which may be more."""
+    """Draw a dimension cut to one size, and then set to another, which may be larger."""
     dimension = builder.integer(0, shape.rank - 1)
     value, bound = builder.value(shape), shape.dims[dimension]
     for result in (_bounded_at(shape, dimension), shape):

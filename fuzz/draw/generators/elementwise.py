@@ -1,4 +1,4 @@
-"""Instructions that compute each element from the operands' elements at the same index."""
+"""Generate instructions that compute each element from operand elements at the same index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
 def _same(opcode: str, arity: int) -> Generator:
-    """Draw an instruction on operands of the result's own shape."""
+    """Return a generator of an instruction whose operands have the result's shape."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         return builder.emit(opcode, shape, *(builder.value(shape) for _ in range(arity)))
@@ -70,7 +70,7 @@ def _with_type(shape: ArrayShape, element_type: ElementType) -> ArrayShape:
 
 
 def _part(opcode: str) -> Generator:
-    """Return a float of a complex number, or of a float."""
+    """Return a generator of the real or imaginary part of a complex number, or of a float."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         whole = _WHOLES.get(shape.element_type)
@@ -128,7 +128,7 @@ def is_finite(builder: Builder, shape: ArrayShape) -> str:
 
 
 def reduce_precision(builder: Builder, shape: ArrayShape) -> str:
-    """Up to a few bits more than the widest type has."""
+    """Draw bit counts up to a few more than the widest type has."""
     return builder.emit(
         "reduce-precision",
         shape,

@@ -1,4 +1,4 @@
-"""ragged-dot and scaled-dot: dot products of factors that count in groups, or are scaled."""
+"""Generate ragged-dot and scaled-dot: dot products of groups, or of scaled factors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCALED = ((True, True), (True, False), (False, True))  # which operands are
 
 
 def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
-    """Groups of a free dimension of lhs, of a contracting one, or of a batch one."""
+    """Draw groups of a free dimension of lhs, of a contracting one, or of a batch one."""
     mode = builder.choice(("free", "depth", "batch"))
     dims = shape.dims[1:] if mode == "depth" else shape.dims
     batch, mine, other = divided(builder, dims, batch=mode == "batch", free=mode == "free")
@@ -49,8 +49,8 @@ def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _group_sizes(builder: Builder, prefix: Sequence[int], groups: int, extent: int) -> str:
-    """Sizes for all, or for each index of what comes before: mostly such as add up to the extent,
-    to less or to more."""
+    """Draw group sizes, one list or one for each index of the leading dimensions: mostly adding up
+    to the extent, to less or to more."""
     alike = not prefix or builder.boolean()
     element_type = builder.element_type(lambda t: t.is_integer)
     shape = ArrayShape(element_type, (groups,) if alike else (*prefix, groups))
@@ -66,8 +66,8 @@ def _group_sizes(builder: Builder, prefix: Sequence[int], groups: int, extent: i
 
 
 def _partition(builder: Builder, groups: int, extent: int) -> list[int]:
-    """So many sizes: the parts of the extent between ends that are drawn, of which one may be off
-    by one or all of the extent; some are zero, a few negative."""
+    """Draw sizes between random ends of the extent, one of which may be off by one or by all of it;
+    so some are zero, a few negative."""
     ends = sorted(builder.integer(0, extent) for _ in range(groups))
     sizes = [end - start for start, end in zip([0, *ends], ends, strict=False)]
     is_whole, is_off = builder.boolean(), not builder.integer(0, 2)
@@ -81,8 +81,7 @@ def _partition(builder: Builder, groups: int, extent: int) -> list[int]:
 
 
 def scaled_dot(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a product of which one operand or both are scaled: by blocks of any size that divide
-    it."""
+    """Draw a product with one or both operands scaled, in blocks of any size that divides it."""
     batch, mine, other = divided(builder, shape.dims)
     least = int(not shape.rank)  # an operand of some rank is needed, for its scale
     most = max(least, min(2, MOST_RANK - len(batch) - max(len(mine), len(other))))
@@ -104,24 +103,24 @@ def scaled_dot(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _any_of(ranks: Sequence[int], is_scaled: tuple[bool, bool]) -> bool:
-    """Test whether a scale has dimensions: one of the two must."""
+    """Return whether an operand to be scaled has dimensions: one of the two must."""
     return any(flag and rank for flag, rank in zip(is_scaled, ranks, strict=True))
 
 
 def _is_short(element_type: ElementType) -> bool:
-    """Test whether the product with a scale is exact."""
+    """Return whether products of elements of the type with a scale are exact."""
     if element_type.is_complex:
         return False
     return element_type.bits <= (32 if element_type.is_float else 16)
 
 
 def _scalable(builder: Builder, element_type: ElementType) -> ElementType:
-    """Return the type, or one that can be scaled."""
+    """Return the type, or another that can be scaled."""
     return element_type if _is_short(element_type) else builder.element_type(_is_short)
 
 
 def _scale(builder: Builder, name: str, is_scaled: bool) -> str:
-    """Factors for the blocks of an operand, or the scalar that stands for none."""
+    """Draw scales for the blocks of an operand, or the scalar that means none."""
     shape = builder.shape(name)
     assert isinstance(shape, ArrayShape)
     if not is_scaled:

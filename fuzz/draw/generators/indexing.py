@@ -1,4 +1,5 @@
-"""Instructions whose indices are values: many out of range, where they are clamped or left out."""
+"""Generate instructions with computed indices: many out of bounds, where they are clamped or
+skipped."""
 
 from __future__ import annotations
 
@@ -31,12 +32,13 @@ def dynamic_update_slice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _part(builder: Builder, size: int) -> int:
-    """Draw the size of a part that is nearly the whole dimension."""
+    """Draw the size of a slice: at most 3 smaller than the dimension."""
     return max(size_to(builder, size), size - 3)
 
 
 def gather(builder: Builder, shape: ArrayShape) -> str:
-    """Some dimensions of the result are the slices', the others those of the indices."""
+    """Draw a gather: result dimensions are divided into offset dimensions and those of the
+    indices."""
     offset_dims = tuple(d for d in range(shape.rank) if builder.boolean())
     batch = [shape.dims[d] for d in range(shape.rank) if d not in offset_dims]
     kept = _within(builder, [shape.dims[d] for d in offset_dims])
@@ -56,8 +58,8 @@ def gather(builder: Builder, shape: ArrayShape) -> str:
 
 
 def scatter(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a scatter: the result has the operand's shape, of which some dimensions are the
-    windows'."""
+    """Draw a scatter; the operand has the result's shape, some of its dimensions are window
+    dimensions."""
     batch = [
         builder.choice((size_to(builder, 5), *shape.dims)) for _ in range(builder.integer(0, 2))
     ]
@@ -90,9 +92,9 @@ def scatter(builder: Builder, shape: ArrayShape) -> str:
 
 
 class _Places:
-    """How slices lie in an operand: of its ``dims``, ``kept`` are those of slices, of ``single``
-    ones a slice has one element, those of ``paired`` go along with dimensions of the indices, and
-    index vectors are starts in the ``mapped`` ones."""
+    """Draw how slices lie in an operand with ``dims``: ``kept`` are window dimensions, ``single``
+    ones are collapsed (slices of size 1), paired ones are batching dimensions; index vectors have a
+    component for each of the ``mapped`` ones."""
 
     def __init__(self, builder: Builder, kept: Sequence[int], batch: Sequence[int]) -> None:
         room = MOST_ELEMENTS * 2 // nonzero(kept)
@@ -111,7 +113,7 @@ class _Places:
 
     @classmethod
     def of(cls, builder: Builder, dims: Sequence[int], batch: Sequence[int]) -> _Places:
-        """Place the same slices in an operand of known dims."""
+        """Draw how slices lie in an operand of given dims."""
         made, free = cls.__new__(cls), list(range(len(batch)))
         entries: list[tuple[str, int, int]] = []
         for size in dims:
@@ -137,7 +139,8 @@ class _Places:
         self.mapped = tuple(may[: size_to(builder, len(may))])
 
     def batching(self, ours: str, theirs: str, vectors: int) -> dict[str, tuple[int, ...]]:
-        """Both attributes that say which dimensions go along with which of the indices."""
+        """Return both attributes with the batching dimensions, of the operand and of the
+        indices."""
         if not self._paired:
             return {}
         numbers = self._paired.values()
@@ -145,13 +148,13 @@ class _Places:
 
 
 def _promises(builder: Builder, batch: Sequence[int], *names: str) -> dict[str, bool]:
-    """Draw promises that hold for a single index: it is sorted and unique."""
+    """Draw ``indices_are_sorted`` and ``unique_indices`` where they hold: for a single index."""
     holds = nonzero(batch) == 1
     return {name: True for name in names if holds and builder.boolean()}
 
 
 def _within(builder: Builder, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Dimensions that slices of these sizes fit in."""
+    """Draw dims that slices of these sizes fit in."""
     dims: list[int] = []
     for position, size in enumerate(sizes):
         larger = size + builder.integer(0, 3)
@@ -161,7 +164,8 @@ def _within(builder: Builder, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _indices(builder: Builder, lie: _Places, batch: Sequence[int]) -> tuple[str, int]:
-    """Index vectors for each place of the batch, and the dimension that they lie in."""
+    """Draw an index vector for each position of the batch; return them, and the
+    index_vector_dim."""
     components = len(lie.mapped)
     dims, vectors = list(batch), len(batch)
     if components != 1 or builder.boolean():
@@ -176,7 +180,7 @@ def _indices(builder: Builder, lie: _Places, batch: Sequence[int]) -> tuple[str,
 
 
 def _constant(builder: Builder, shape: ArrayShape, largest: int) -> str:
-    """Indices of which most are in range, and some just out of it."""
+    """Draw constant indices, most in bounds, some just out of them."""
     places = [builder.integer(-1, largest + 1) for _ in range(shape.elements)]
     value = np.array(_saturated(shape.element_type, places)).astype(shape.element_type.numpy)
     return builder.emit("constant", shape, literal=Literal(shape, value.reshape(shape.dims)))
@@ -189,7 +193,7 @@ def _saturated(element_type: ElementType, numbers: Sequence[int]) -> list[int]:
 
 
 def _starts(builder: Builder, dims: Sequence[int]) -> list[str]:
-    """Start indices of one integer type: scalars, or sometimes one vector of them."""
+    """Draw start indices of one integer type: scalars, or sometimes one vector of them."""
     index = ArrayShape(builder.element_type(lambda t: t.is_integer))
     if builder.integer(0, 9) == 9:
         return [builder.value(ArrayShape(index.element_type, (len(dims),)))]

@@ -1,4 +1,4 @@
-"""Factors of matrices, triangular systems and Fourier transforms."""
+"""Generate Cholesky factors, triangular systems and Fourier transforms."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _REAL = {C64: F32, C128: F64}
 
 
 def cholesky(builder: Builder, shape: ArrayShape) -> str:
-    """Draw any matrix, or the product of small integers with their transpose, which mostly has a
-    factor."""
+    """Draw a factor of any matrix, or of one that is mostly positive definite."""
     operand = builder.value(shape) if builder.boolean() else positive(builder, shape)
     lower = {"lower": True} if builder.boolean() else {}
     return builder.emit("cholesky", shape, operand, **lower)
 
 
 def positive(builder: Builder, shape: ArrayShape) -> str:
-    """Matrices that mostly have a Cholesky factor: small integers, multiplied by themselves."""
+    """Draw matrices that mostly have a Cholesky factor: products of small integers with their
+    transpose."""
     small = builder.emit("convert", shape, builder.value(ArrayShape(S8, shape.dims)))
     batch, last = tuple(range(shape.rank - 2)), (shape.rank - 1,)
     return builder.emit(
@@ -42,8 +42,8 @@ def triangular_solve(builder: Builder, shape: ArrayShape) -> str:
 
 
 def fft(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a transform of one to three dimensions; its kind follows from the types of operand and
-    result."""
+    """Draw a transform of one to three dimensions; the types of operand and result determine its
+    kind."""
     rank = builder.integer(1, min(3, shape.rank))
     *outer, last = shape.dims
     lengths, dims, element_type = shape.dims[shape.rank - rank :], shape.dims, shape.element_type
@@ -65,7 +65,7 @@ def _is_of_matrices(shape: ArrayShape) -> bool:
 
 
 def has_small_systems(shape: ArrayShape) -> bool:
-    """Test whether triangular matrices for either side stay small."""
+    """Return whether triangular systems with this solution stay small on either side."""
     last = max(shape.dims[-2:], default=0)
     small = nonzero((*shape.dims[:-2], last, last)) <= MOST_ELEMENTS
     return _is_of_matrices(shape) and small

@@ -1,4 +1,4 @@
-"""Random numbers: a program's are those of its states and of the seed of the run."""
+"""Generate random numbers, determined by the program's states and the run's seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions, with computations whose order matters and with those whose does not."""
+"""Generate reductions by computations that are monoids, and by those whose order matters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlo.types import ArrayShape, ElementType, TupleShape
 
 
 def element_types(builder: Builder, first: ElementType) -> list[ElementType]:
-    """Return the type and up to two others: those of the operands of a variadic instruction."""
+    """Return the type and up to two others, for the operands of a variadic instruction."""
     more = builder.choice((0, 0, 0, 1, 2))
     return [first, *(builder.element_type(lambda t: True) for _ in range(more))]
 
@@ -21,7 +21,7 @@ def emit_variadic(
     builder: Builder, opcode: str, results: Sequence[ArrayShape], operands: Sequence[str],
     **attributes: Attribute,
 ) -> str:  # fmt: skip
-    """Draw an instruction of one or several results; return the name of the first of them."""
+    """Add an instruction with one or several results; return the name of the first."""
     if len(results) == 1:
         return builder.emit(opcode, results[0], *operands, **attributes)
     several = builder.emit(opcode, TupleShape(tuple(results)), *operands, **attributes)

@@ -1,4 +1,4 @@
-"""scan: a drawn computation, applied to slice after slice."""
+"""Generate scan: a drawn computation, applied to slice after slice."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ _MOST_STEPS = 6
 
 
 def scan(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a scan: the shape is that of stacked outputs or of a carry; others may come before and
-    after."""
+    """Draw a scan that has the shape as a stacked output or as a carry, perhaps among others."""
     is_output = shape.rank > 0 and builder.boolean()
     if is_output:
         dimension = builder.integer(0, shape.rank - 1)
@@ -48,7 +47,7 @@ def _step(builder: Builder, given: list[ArrayShape], results: list[ArrayShape]) 
 
 
 def _result(inner: Builder, names: list[str], shape: ArrayShape) -> str:
-    """Draw an operation, mostly on slices and carries where there are any of the shape."""
+    """Draw a result of the scanned computation, mostly from slices and carries of its shape."""
     alike = [name for name in names if inner.shape(name) == shape]
     if not alike or not inner.integer(0, 3):
         return computed(inner, shape)
@@ -67,7 +66,7 @@ def _without(shape: ArrayShape, dimension: int) -> ArrayShape:
 
 
 def _with(shape: ArrayShape, dimension: int, size: int) -> ArrayShape:
-    """Return the shape of slices that are stacked."""
+    """Return the shape of stacked slices: with a dimension of ``size`` inserted."""
     dims = (*shape.dims[:dimension], size, *shape.dims[dimension:])
     return ArrayShape(shape.element_type, dims)
 
@@ -79,7 +78,7 @@ def _small(builder: Builder, least_rank: int = 0) -> ArrayShape:
 
 
 def _slice(builder: Builder, inner: ArrayShape, dimension: int, alike: bool) -> ArrayShape:
-    """Return that which is asked for, of its type or another, or any of enough dimensions."""
+    """Return a slice's shape: the given one, of its type or another, or any of sufficient rank."""
     if not alike or builder.integer(0, 2) == 0:
         return _small(builder, dimension)
     if builder.boolean():

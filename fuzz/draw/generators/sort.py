@@ -1,4 +1,4 @@
-"""Sorting, and the first elements of it."""
+"""Generate sort and topk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sort(builder: Builder, shape: ArrayShape) -> str:
 
 
 def topk(builder: Builder, shape: ArrayShape) -> str:
-    """Return the values, or the places if they have the type of such."""
+    """Draw a topk; return its values, or, if the shape is s32, perhaps its indices."""
     k = shape.dims[-1]
     is_places = shape.element_type is S32 and builder.boolean()
     whole = wider(builder, shape, is_places=is_places)
@@ -35,8 +35,8 @@ def topk(builder: Builder, shape: ArrayShape) -> str:
 
 
 def wider(builder: Builder, shape: ArrayShape, *, is_places: bool) -> ArrayShape:
-    """Return the shape of an operand of whose last dimension as much as ``shape`` has is taken, or
-    the places of that."""
+    """Draw an operand's shape for a top-k with result ``shape``; of any type if that is of the
+    indices."""
     *outer, k = shape.dims
     room = max(0, MOST_ELEMENTS * 2 // nonzero(outer) - k)
     dims = (*outer, k + builder.integer(0, min(room, 40)))

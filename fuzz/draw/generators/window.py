@@ -1,4 +1,4 @@
-"""Windows that slide over arrays: of any size, stride, dilation and padding."""
+"""Generate windows that slide over arrays: of any size, stride, dilation and padding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reduce_window(builder: Builder, shape: ArrayShape) -> str:
 
 
 def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
-    """Draw it the other way round: the result has the shape of what the windows slide over."""
+    """Draw a select-and-scatter; its result has the shape that the windows slide over."""
     room, chosen, places = _WORK // nonzero(shape.dims), [], []
     for extent in shape.dims:
         dimension = _dimension(builder, extent, room)
@@ -55,8 +55,7 @@ def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
 def windows_onto(
     builder: Builder, places: tuple[int, ...], reversals: bool = False
 ) -> tuple[tuple[int, ...], Window]:
-    """Return the dims of an array and a window over it that takes so many places in each
-    dimension."""
+    """Draw the dims of an array, and a window that has ``places`` positions in it."""
     dims: list[int] = []
     chosen: list[WindowDimension] = []
     work, room = _WORK // nonzero(places), 4 * MOST_ELEMENTS
@@ -89,7 +88,7 @@ def _onto(builder: Builder, places: int, work: int) -> tuple[int, WindowDimensio
 
 
 def _dimension(builder: Builder, extent: int, work: int) -> WindowDimension:
-    """Nothing at all; a window as long as the array, as cumulative sums have; or any small one."""
+    """Draw a window's size: 1; as long as the array, as cumulative sums have; or small."""
     kind = builder.choice(("small", "single", "small", "long"))
     if kind == "single" or work < 2:
         return WindowDimension(1)
@@ -102,7 +101,7 @@ def _dimension(builder: Builder, extent: int, work: int) -> WindowDimension:
 
 
 def _padding(builder: Builder, dimension: WindowDimension) -> int:
-    """None, some, as much as a window is long, or less than none."""
+    """Draw padding: none, some, as long as the window, or negative."""
     reach = (dimension.size - 1) * dimension.window_dilation + 1
     kind = builder.choice(("none", "reach", "any"))
     if kind == "reach":

@@ -1,4 +1,4 @@
-"""Generate subgraphs that optimisations look for, by name."""
+"""Generate subgraphs that compiler optimisations match, by name."""
 
 from fuzz.draw.patterns import (
     algebra,

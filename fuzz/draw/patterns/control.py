@@ -1,4 +1,4 @@
-"""Generate loops and branches that loop and branch optimisations rewrite."""
+"""Generate loops and branches for loop and branch optimisations."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ _COUNT = ArrayShape(S32)
 
 
 def scanned(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a ``while`` over the first dimension, with as many iterations as it is long (or more, or
-    fewer): each reads a slice, combines it with a loop-invariant value, and writes the result
-    back."""
+    """Draw a ``while`` over the first dimension, with about as many trips as it is long: each reads
+    a slice, combines it with a loop-invariant value, and writes the result back."""
     row = ArrayShape(shape.element_type, (1, *shape.dims[1:]))
     turns = max(0, min(6, shape.dims[0] + builder.integer(-1, 1)))
     start, step = builder.integer(-1, 1), builder.integer(1, 2)
@@ -41,8 +40,7 @@ def scanned(builder: Builder, shape: ArrayShape) -> str:
 
 
 def branches_alike(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a ``conditional``, by a value or a constant, between two nearly equal computations of
-    one value."""
+    """Draw a ``conditional``, on a value or a constant, between two nearly equal computations."""
     predicate = ArrayShape(PRED)
     selector = builder.value(predicate) if builder.boolean() else builder.constant(predicate)
     operand = builder.value(shape)

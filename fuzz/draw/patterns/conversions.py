@@ -1,4 +1,4 @@
-"""Generate conversions of types: there and back, in chains, around arithmetic, bit by bit."""
+"""Generate type conversions: there and back, in chains, around arithmetic, bit by bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLOATS = tuple(t for t in ALL_TYPES if t.is_float)
 
 
 def _any_type(builder: Builder, near: ElementType) -> ElementType:
-    """Draw a type to convert to: of those that there are, or mostly one of the program's."""
+    """Draw a type to convert to: any, or mostly one of the program's."""
     if builder.boolean():
         return builder.element_type(lambda t: t.is_complex == near.is_complex)
     return builder.choice([t for t in ALL_TYPES if t.is_complex == near.is_complex])
@@ -34,7 +34,7 @@ def there_and_back(builder: Builder, shape: ArrayShape) -> str:
 
 
 def several(builder: Builder, shape: ArrayShape) -> str:
-    """Draw two to four conversions in a row: those in between round, cut off or extend."""
+    """Draw two to four conversions in a row, which round, truncate or extend on the way."""
     count = builder.integer(2, 4)
     types = [_any_type(builder, shape.element_type) for _ in range(count)]
     name = builder.value(ArrayShape(types[0], shape.dims))
@@ -44,10 +44,12 @@ def several(builder: Builder, shape: ArrayShape) -> str:
 
 
 def narrow_arithmetic(builder: Builder, shape: ArrayShape) -> str:
-    """Arithmetic of a narrow float type on converted operands, whose result is converted back: what
-    float normalisation does in a wider type, and must round in between. Of integers one of another
-    type, of values one of which may have it from the start: what is known of the bits of a
-    converted number is of its own type."""
+    """Draw arithmetic in a narrow float type on converted operands, with the result converted back.
+
+    Float normalisation computes that in a wider type, and must round in between. Integers use
+    another type, which one operand may have from the start: what is known of the bits of a
+    converted number holds in its own type.
+    """
     types = _INTEGERS if shape.element_type.is_integer else _NARROW
     narrow = builder.choice([t for t in types if t in builder.types] or types)
     there = ArrayShape(narrow, shape.dims)
@@ -62,8 +64,8 @@ def narrow_arithmetic(builder: Builder, shape: ArrayShape) -> str:
 
 
 def narrow_precision(builder: Builder, shape: ArrayShape) -> str:
-    """reduce-precision once or twice, perhaps between conversions: to the format of another type,
-    or any."""
+    """Draw reduce-precision once or twice, perhaps between conversions: to the format of a type, or
+    any."""
     name = builder.value(shape)
     for _ in range(builder.integer(1, 2)):
         exponent, mantissa = builder.choice(((5, 10), (8, 7), (8, 23), (11, 52), (4, 3), (5, 2)))
@@ -77,7 +79,7 @@ def narrow_precision(builder: Builder, shape: ArrayShape) -> str:
 
 
 def bits_there_and_back(builder: Builder, shape: ArrayShape) -> str:
-    """Draw the bits as another type of the same width, changed, and back."""
+    """Draw a bitcast to another type of the same width, an operation, and the bitcast back."""
     own = shape.element_type
     other = builder.choice([t for t in ALL_TYPES if t.bits == own.bits and _has_plain_bits(t)])
     there = ArrayShape(other, shape.dims)
@@ -90,7 +92,8 @@ def _has_plain_bits(element_type: ElementType) -> bool:
 
 
 def bits_narrowed(builder: Builder, shape: ArrayShape) -> str:
-    """Draw the bits as elements of a narrower type, in one more dimension, changed, and back."""
+    """Draw a bitcast to a narrower type with one more dimension, an operation, and the bitcast
+    back."""
     own = shape.element_type
     narrower = [t for t in ALL_TYPES if _has_plain_bits(t) and _splits(own, t)]
     other = builder.choice(narrower)
@@ -126,8 +129,8 @@ def compared_after_conversion(builder: Builder, shape: ArrayShape) -> str:
 
 
 def total_order(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a comparison in total order of arguments or constants, perhaps moved: of computed
-    values, a NaN may have either sign."""
+    """Draw a total-order comparison of arguments or constants, possibly moved: in computed values a
+    NaN may have either sign."""
     own = builder.element_type(lambda t: t.is_float)
     data = ArrayShape(own if builder.boolean() else builder.choice(_FLOATS), shape.dims)
     sides = [_given(builder, data) for _ in range(2)]
@@ -151,8 +154,8 @@ def _given(builder: Builder, shape: ArrayShape) -> str:
 
 
 def folded_instruction(builder: Builder, shape: ArrayShape) -> str:
-    """Draw one instruction of any opcode on constants, which compilers evaluate themselves; and
-    perhaps another one on its result."""
+    """Draw an instruction with any opcode on constants, for constant folding, and perhaps another
+    on its result."""
     opcode = builder.choice(FOLDED)
     builder.drew(f"folded {opcode}")
     return changed(builder, shape, builder.folded(opcode, shape))

@@ -10,13 +10,13 @@ _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
 def chain(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a chain of elementwise instructions on one value, with other values and numbers as
-    second operands."""
+    """Draw a chain of elementwise instructions on one value; other operands are values and
+    numbers."""
     return chained(builder, shape, builder.value(shape), lambda: _side(builder, shape))
 
 
 def _side(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a value, or a broadcast number that simplifications look for: 0, 1, 2."""
+    """Draw a value, or a broadcast number that simplifications match: 0, 1, 2."""
     if builder.boolean() or "broadcast" not in builder.opcodes:
         return builder.value(shape)
     number = builder.number(ArrayShape(shape.element_type), builder.integer(0, 2) % 2)
@@ -31,7 +31,7 @@ def diamond(builder: Builder, shape: ArrayShape) -> str:
 
 
 def repeated(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a common subexpression: the same computed twice."""
+    """Draw a common subexpression: the same computation twice."""
     one, other = builder.value(shape), builder.value(shape)
     first = applied(builder, shape, one, other)
     opcode = builder.opcode(first)
@@ -42,7 +42,7 @@ def repeated(builder: Builder, shape: ArrayShape) -> str:
 
 
 def folded(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a chain of constants, which compilers evaluate themselves."""
+    """Draw an elementwise chain on constants, for constant folding."""
     if shape.elements > 8:
         return builder.leaf(shape)
     start = builder.constant(shape)
@@ -76,8 +76,7 @@ def compared(builder: Builder, shape: ArrayShape) -> str:
 
 
 def masked(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a mask of zeros by comparing positions (iota), as triangular masks and padding masks are
-    made."""
+    """Draw a mask of zeros by comparing indices (iota), like triangular masks and padding masks."""
     places = ArrayShape(builder.element_type(lambda t: t.is_integer and t.bits > 8), shape.dims)
     rows, columns = (
         builder.emit("iota", places, iota_dimension=builder.integer(0, shape.rank - 1))

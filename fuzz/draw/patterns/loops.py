@@ -1,4 +1,4 @@
-"""Generate loops whose number of turns a compiler can know, or cannot."""
+"""Generate loops with trip counts that a compiler can know, or cannot."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MOST_TURNS = 5
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How a loop counts: from ``first`` by ``step`` as long as ``direction`` holds of ``limit``.
-    Of ``swapped`` operands the limit is compared with the counter."""
+    """Hold how a loop counts: from ``first`` in steps of ``step`` while ``counter direction
+    limit``; if ``swapped``, the comparison is written with the limit first."""
 
     counter: ArrayShape
     first: int
@@ -30,7 +30,7 @@ _SWAPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
 
 def _count(builder: Builder) -> Count:
-    """Draw a loop of few turns, perhaps none: up or down, to the limit or past it."""
+    """Draw a loop of few trips, perhaps none: up or down, to the limit or past it."""
     counter = ArrayShape(builder.choice(_COUNTERS))
     turns, step = builder.integer(0, _MOST_TURNS), builder.integer(1, 3)
     is_down = counter.element_type.kind == "signed" and builder.boolean()
@@ -57,8 +57,7 @@ def _condition(inner: Builder, count: Count, counter: str, limit: str) -> str:
 
 
 def _looped(builder: Builder, shape: ArrayShape, count: Count, limit: str | None) -> str:
-    """Draw a loop over a counter, a value, one that stays as it is, and the limit if it is
-    given."""
+    """Draw a loop over a counter, a value, an invariant, and the limit if it is given."""
     parts = [builder.number(count.counter, count.first), builder.value(shape), builder.value(shape)]
     init = builder.tuple(*parts, *([] if limit is None else [limit]))
     state = builder.shape(init)
@@ -90,13 +89,13 @@ def _looped(builder: Builder, shape: ArrayShape, count: Count, limit: str | None
 
 
 def counted(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a loop from a constant to a constant: the number of turns is known, if all types and
-    directions are understood."""
+    """Draw a loop between constants, whose trip count can be computed for all types and
+    directions."""
     return _looped(builder, shape, _count(builder), None)
 
 
 def bounded_by_a_value(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a loop to a limit that only the arguments say, at most a few turns away."""
+    """Draw a loop to a limit that depends on arguments, at most a few trips away."""
     count = _count(builder)
     direction = _SWAPPED[count.direction] if count.swapped else count.direction
     if direction == "NE":  # it may never be met

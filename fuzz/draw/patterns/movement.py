@@ -1,4 +1,4 @@
-"""Generate data movement that cancels or composes, which layout simplifications look for."""
+"""Generate data movement that cancels or composes, for layout simplifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PARTS = (2, 3, 4, 8, 16)
 
 
 def transposed(builder: Builder, shape: ArrayShape) -> str:
-    """transpose, an elementwise operation, and the transpose back."""
+    """Draw a transpose, an elementwise operation, and the transpose back."""
     order = builder.permutation(range(shape.rank))
     back = tuple(order.index(d) for d in range(shape.rank))
     there = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in order))
@@ -21,7 +21,7 @@ def transposed(builder: Builder, shape: ArrayShape) -> str:
 
 
 def reshaped(builder: Builder, shape: ArrayShape) -> str:
-    """reshape, perhaps a transpose, and another reshape."""
+    """Draw a reshape, perhaps a transpose, and another reshape."""
     there = ArrayShape(shape.element_type, other_dims(builder, shape.elements))
     name = changed(builder, there, builder.emit("reshape", there, builder.value(shape)))
     if builder.boolean() and "transpose" in builder.opcodes:
@@ -42,8 +42,8 @@ def sliced_twice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def padded_and_cut(builder: Builder, shape: ArrayShape) -> str:
-    """Padding, an elementwise operation, then a slice or negative padding that cuts part of it
-    off."""
+    """Draw padding, an elementwise operation, and a slice or negative padding that removes part of
+    it."""
     dims = tuple(size + 2 for size in shape.dims)
     if nonzero(dims) > MOST_ELEMENTS:
         return builder.value(shape)
@@ -63,7 +63,8 @@ def padded_and_cut(builder: Builder, shape: ArrayShape) -> str:
 
 
 def cut_and_joined(builder: Builder, shape: ArrayShape) -> str:
-    """Slices of one value concatenated again, each perhaps changed, perhaps in another order."""
+    """Draw slices of one value that are concatenated again, perhaps changed, or in another
+    order."""
     dimension = builder.integer(0, shape.rank - 1)
     size, name = shape.dims[dimension], builder.value(shape)
     place = size_to(builder, max(1, size - 1)) if size else 0
@@ -79,7 +80,8 @@ def cut_and_joined(builder: Builder, shape: ArrayShape) -> str:
 
 
 def updated_in_place(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a dynamic-slice that is changed and written back where it was, or nearly."""
+    """Draw a dynamic-slice that is changed and written back at the same or nearly the same
+    index."""
     dims = tuple(builder.integer(min(1, size), size) for size in shape.dims)
     part, index, name = ArrayShape(shape.element_type, dims), ArrayShape(S32), builder.value(shape)
     starts = [_start(builder, index, size) for size in shape.dims]
@@ -95,8 +97,8 @@ def _start(builder: Builder, index: ArrayShape, size: int) -> str:
 
 
 def interleaved(builder: Builder, shape: ArrayShape) -> str:
-    """Draw rows of parts: each element several times, the parts of wider ones, or one element of
-    each of several arrays in turn. An index is divided by their number."""
+    """Draw interleaved elements: each repeated, the parts of wider ones, or those of several arrays
+    in turn. A fused index is then divided by their number."""
     *before, size = shape.dims
     parts = builder.choice([n for n in _PARTS if size % n == 0])
     apart = ArrayShape(shape.element_type, (*before, size // parts, parts))
@@ -119,7 +121,7 @@ def _in_turn(builder: Builder, apart: ArrayShape) -> str:
 
 
 def _wider(builder: Builder, apart: ArrayShape) -> list[ElementType]:
-    """List the types that are split into so many elements."""
+    """Return the program's types that a bitcast splits into this many elements."""
     own, bits = apart.element_type, apart.element_type.bits * apart.dims[-1]
     return [t for t in builder.types if t.bits == bits and t.is_complex == own.is_complex]
 

@@ -1,4 +1,4 @@
-"""Define patterns: several instructions in the shape that an optimisation looks for."""
+"""Define patterns: several instructions in the form that an optimisation matches."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _MOST_LENGTH = 6
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A generator that uses ``opcodes`` besides elementwise ones, for the shapes that it
-    accepts."""
+    """Hold a generator, the ``opcodes`` that it uses besides elementwise ones, and its shapes."""
 
     generator: Generator
     opcodes: tuple[str, ...] = ()
@@ -28,7 +27,7 @@ def ranked(shape: ArrayShape) -> bool:
 
 
 def applied(builder: Builder, shape: ArrayShape, *operands: str) -> str:
-    """Apply some elementwise instruction to one or two values of this shape; return the first value
+    """Apply an elementwise instruction to one or two values of this shape; return the first value
     if the type has none."""
     able = [
         opcode
@@ -48,7 +47,7 @@ def chained(builder: Builder, shape: ArrayShape, name: str, leaf: Callable[[], s
 
 
 def changed(builder: Builder, shape: ArrayShape, name: str) -> str:
-    """Return the value itself, or what a few elementwise instructions make of it and of others."""
+    """Return the value itself, or the end of a short elementwise chain on it and others."""
     if builder.boolean():
         return name
     return chained(builder, shape, name, lambda: builder.value(shape))

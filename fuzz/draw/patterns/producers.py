@@ -1,8 +1,8 @@
-"""Generate pairs of instructions: one that reads what another made.
+"""Generate pairs of instructions: a consumer and the producer of its operand.
 
 Passes that move data (slices through elementwise instructions, transposes into dots, padding into
-convolutions, …) look at an instruction and at what made its operand. Each reader is a pattern; what
-made its operand is any of ``PRODUCERS``, and sometimes what made the operand of that.
+convolutions, …) match an instruction together with the producer of its operand. Each consumer is a
+pattern; its producer is any of ``PRODUCERS``, which sometimes has one of them as its producer.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PRODUCERS = (
 
 
 def reading(reader: str, builder: Builder, shape: ArrayShape) -> str:
-    """Draw an instruction of this opcode that reads what another made."""
+    """Draw an instruction with this opcode whose operand has a drawn producer."""
     makers = [opcode for opcode in PRODUCERS if opcode in builder.opcodes]
     chain = [reader, builder.choice(makers)]
     if builder.chance(3):

@@ -1,4 +1,4 @@
-"""Generate reductions together with their producers and consumers, as in models."""
+"""Generate reductions with their producers and consumers, as in models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def normalised(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _larger(builder: Builder, shape: ArrayShape) -> tuple[ArrayShape, list[int]]:
-    """Add one dimension to a shape; return where the old ones are in it."""
+    """Add a dimension to a shape; return also the positions of the old ones."""
     place = builder.integer(0, shape.rank)
     size = extent(builder, max(1, MOST_ELEMENTS // nonzero(shape.dims)))
     dims = (*shape.dims[:place], size, *shape.dims[place:])
@@ -53,7 +53,7 @@ def of_products(builder: Builder, shape: ArrayShape) -> str:
 
 
 def of_moved(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a reduction of a value whose elements only move or repeat."""
+    """Draw a reduction of a value whose elements are only moved or repeated."""
     whole, kept = _larger(builder, shape)
     (gone,) = (d for d in range(whole.rank) if d not in kept)
     kind = builder.choice(("broadcast", "reverse", "transpose"))

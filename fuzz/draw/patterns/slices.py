@@ -1,4 +1,5 @@
-"""Generate slices at computed places, of slices: starts of every kind, gathers and scatters."""
+"""Generate slices at computed indices: starts of every kind, slices of slices, gathers,
+scatters."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ _KINDS = (
 
 
 def start(builder: Builder, index: ElementType, size: int) -> str:
-    """Draw a start index for a dimension of this size: constants in range and out of it, values,
-    and simple arithmetic of values, as loops and bounds checks make."""
+    """Draw a start index for a dimension of this size: constants in and out of bounds, values, and
+    simple arithmetic on values, like that of loops and bounds checks."""
     scalar = ArrayShape(index)
     kind = builder.choice(_KINDS)
     if kind == "constant":
@@ -53,7 +54,7 @@ def starts(builder: Builder, dims: Sequence[int]) -> list[str]:
 
 
 def _wider(builder: Builder, shape: ArrayShape) -> ArrayShape:
-    """Draw a shape that parts of this one fit in."""
+    """Draw a shape that slices of this shape fit in."""
     dims = [size + builder.integer(0, 3) for size in shape.dims]
     return ArrayShape(
         shape.element_type, tuple(dims) if nonzero(dims) <= MOST_ELEMENTS else shape.dims
@@ -74,7 +75,7 @@ def _slice(builder: Builder, name: str, whole: ArrayShape, part: ArrayShape) -> 
 
 
 def slice_of_slice(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a slice of a slice, of which one at least has computed starts; of three, perhaps."""
+    """Draw a slice of a slice, perhaps of another; at least one has computed starts."""
     shapes = [shape]
     for _ in range(2 + builder.chance(4)):
         shapes.append(_wider(builder, shapes[-1]))
@@ -89,7 +90,7 @@ def slice_of_slice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def slice_of_update(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a slice of what was updated in place; the same place, a nearby one, or any."""
+    """Draw a slice of a dynamic-update-slice: at the same index, a nearby one, or any."""
     whole = _wider(builder, shape)
     update = shape if builder.boolean() else _wider_than_nothing(builder, whole)
     places = starts(builder, whole.dims)
@@ -113,7 +114,7 @@ def _wider_than_nothing(builder: Builder, whole: ArrayShape) -> ArrayShape:
 
 
 def row_of_slice(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a gather of rows of a slice, as indexing by an array makes; a slice of it, perhaps."""
+    """Draw a gather of rows of a slice, as indexing by an array makes, perhaps sliced again."""
     rows, *rest = shape.dims
     count = rows + builder.integer(0, 2)
     table = ArrayShape(shape.element_type, (builder.integer(1, 5), *rest))
@@ -131,7 +132,7 @@ def row_of_slice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def scatter_into_slice(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a scatter of rows into a slice, or a slice of a scatter: the same row several times."""
+    """Draw a scatter of rows, some repeated, into a slice, or a slice of a scatter."""
     own, *rest = shape.dims
     count = builder.integer(1, 4)
     before = builder.boolean()

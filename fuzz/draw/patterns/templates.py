@@ -39,7 +39,7 @@ _ENDS = frozenset(["min", "max", "nan"])
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An opcode (with its direction, of a comparison) and operands, or a leaf without any."""
+    """Hold an opcode (with the direction of a comparison) and its operands; a leaf has none."""
 
     name: str
     operands: tuple[Node, ...] = ()
@@ -51,7 +51,7 @@ class Node:
 
 @cache
 def parsed(template: str) -> Node:
-    """Read a template."""
+    """Parse a template."""
     tokens = _TOKEN.findall(template)
     node, rest = _node(tokens)
     assert not rest, template
@@ -79,7 +79,7 @@ def opcodes(node: Node) -> Iterator[str]:
 
 @cache
 def fits(template: str, result: ElementType, data: ElementType) -> bool:
-    """Test whether a template may be of a data type and a type of its result."""
+    """Return whether a template is valid for a data type and a result type."""
     return _fits(parsed(template), result, data)
 
 
@@ -112,7 +112,7 @@ class Drawing:
     named: dict[str, str] = field(default_factory=dict)
 
     def value(self, node: Node, wanted: ArrayShape) -> str:
-        """Return the name of what a template makes of a shape."""
+        """Draw a node of a template for a shape; return the name."""
         if not node.operands:
             return self._leaf(node.name, wanted)
         shapes = [wanted] * len(node.operands)
@@ -160,7 +160,7 @@ def _spreads(builder: Builder) -> bool:
 
 
 def number(name: str, element_type: ElementType) -> np.ndarray:
-    """Return the number that a word of a template stands for in a type, as an array of rank 0."""
+    """Return the number that a template's word denotes in a type, as an array of rank 0."""
     if name == "true":
         return np.array(True).astype(element_type.numpy)
     if element_type.is_integer:
@@ -181,8 +181,8 @@ def _integer(name: str, element_type: ElementType) -> int:
 
 
 def drawn(builder: Builder, shape: ArrayShape, templates: Sequence[str]) -> str:
-    """Draw one of the templates that fit the shape's type and the builder's opcodes; a value if
-    none does."""
+    """Draw one of the templates that fit the shape's type and the menu's opcodes; a value if none
+    does."""
     data = shape.element_type
     fitting = [t for t in templates if fits(t, data, data) and _is_possible(builder, t)]
     if not fitting:
@@ -200,7 +200,7 @@ def _opcodes(template: str) -> frozenset[str]:
 
 
 def predicated(builder: Builder, shape: ArrayShape, templates: Sequence[str]) -> str:
-    """Draw one of the templates that make preds of data of any type."""
+    """Draw a template that produces preds, from data of any type."""
     template = builder.choice([t for t in templates if _is_possible(builder, t)])
     data = builder.element_type(lambda t: fits(template, PRED, t))
     return Drawing(builder, ArrayShape(data, shape.dims)).value(parsed(template), shape)

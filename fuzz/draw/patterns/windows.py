@@ -1,4 +1,4 @@
-"""Generate convolutions and sliding windows over what is padded, cut or reversed."""
+"""Generate convolutions and sliding windows over padded, sliced or reversed arrays."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _MOST_KERNEL = 3
 
 
 def _window(builder: Builder, size: int) -> tuple[int, WindowDimension]:
-    """Draw a window that takes ``size`` places of an array whose ends padding cuts off, or one end;
-    return the size of that array."""
+    """Draw a window with ``size`` positions, whose padding may be negative at one end or both;
+    return also the array's size."""
     kernel, dilation = builder.integer(1, _MOST_KERNEL), builder.integer(1, 2)
     low, high = (builder.integer(-2, 1) for _ in range(2))
     reach = (kernel - 1) * dilation + 1
@@ -29,8 +29,8 @@ def _window(builder: Builder, size: int) -> tuple[int, WindowDimension]:
 
 
 def cut_convolution(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a convolution of negative padding, of integers as well, of an array that is padded
-    before half of the time: the two paddings may be joined."""
+    """Draw a convolution with negative padding, also of integers, half of the time of a padded
+    array, whose padding may be merged into it."""
     batch, features, *places = shape.dims
     drawn = [_window(builder, size) for size in places]
     spatial = tuple(extent for extent, _ in drawn)
@@ -55,7 +55,7 @@ def _operand_type(builder: Builder, result: ElementType) -> ElementType:
 
 
 def _padded(builder: Builder, shape: ArrayShape) -> str:
-    """Draw an array of this shape that is a padded one, with zeros or another number."""
+    """Draw a pad with this shape, by zero or another number."""
     dims, padding = list[int](), list[tuple[int, int, int]]()
     for size in shape.dims:
         low = builder.integer(0, min(1, max(0, size - 1)))
@@ -69,8 +69,7 @@ def _padded(builder: Builder, shape: ArrayShape) -> str:
 
 
 def summed_windows(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a reduce-window of an array that is padded before, in one dimension: a pooling, or of a
-    whole dimension a cumulative sum."""
+    """Draw a reduce-window, in one dimension, of a padded array: pooling, or a cumulative sum."""
     dimension, init = shape.rank - 1, builder.integer(0, 1)
     size = shape.dims[dimension]
     is_cumulative = builder.boolean() and size > 0
