@@ -11,16 +11,17 @@
 arguments do not fit, or whose evaluation fails are left out of a history; its ``faults`` say why.
 
 The files, in the order of the work:
-dump              names of the files, stages of each module in order
-stages            a stage as a program; whether two stages are the same program
-value_numbers     value numbering: equal digests for instructions that compute the same
-shared_values     exact values, each computed once for all stages that have it
-matching          which instructions of two stages correspond
-replay            the earlier stage evaluated step by step on the later stage's values
-side_by_side      two stages: the first instruction whose value changed
-difference_verdict, stage_results   the verdict on a stage beside the one before
-history           all stages of a module
-blame, text_lines, excerpts         what is shown of the culprit
+
+    dump              names of the files, stages of each module in order
+    stages            a stage as a program; whether two stages are the same program
+    value_numbers     value numbering: equal digests for instructions that compute the same
+    shared_values     exact values, each computed once for all stages that have it
+    matching          which instructions of two stages correspond
+    replay            the earlier stage evaluated step by step on the later stage's values
+    side_by_side      two stages: the first instruction whose value changed
+    difference_verdict, stage_results   the verdict on a stage beside the one before
+    history           all stages of a module
+    blame, text_lines, excerpts         what is shown of the culprit
 """
 
 from bisect_dump.blame import culprit, source

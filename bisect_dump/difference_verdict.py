@@ -18,12 +18,13 @@ _WORST_FIRST = (OUTSIDE, UNDETERMINED, WITHIN, EQUAL)
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on a stage beside the one before.
+    """Hold the verdict on a stage beside the one before.
 
-    ``kind``: the worst verdict of its elements; ``counts``: how many elements have each; ``lines``:
-    a line for each output that changed, ``reasons`` for each that is undetermined, and where its
-    envelope opened. ``is_suspect``: nothing is proven, but replayed step by step the results do not
-    follow from those of the stage before."""
+    ``kind`` is the worst verdict of its elements, ``counts`` the number of elements with each
+    verdict; ``lines`` has a line for each output that changed, ``reasons`` one for each that is
+    undetermined, and where its envelope became unbounded. ``is_suspect``: nothing is proven, but in
+    the replay the results do not follow from those of the stage before.
+    """
 
     kind: str
     counts: dict[str, int]
@@ -33,9 +34,9 @@ class Judgement:
 
 
 class Output(NamedTuple):
-    """An array of the result that differs: its place in the result tuple, a function that returns
-    its values in both stages, the verdict of each element (an index into KINDS), and a line about
-    the first changed element."""
+    """Hold an array of the result that differs: its place in the result tuple, a function that
+    returns its values in both stages, the verdict of each element (an index into KINDS), and a line
+    about the first changed element."""
 
     place: str
     both: Callable[[], tuple[Array, Array]]  # many of them do not fit into memory
@@ -43,12 +44,12 @@ class Output(NamedTuple):
     line: str = ""
 
     def has(self, kind: int) -> bool:
-        """Test whether any element has this verdict."""
+        """Return whether any element has this verdict."""
         return bool((self.marks == kind).any())
 
 
 def beside(legal: Enclosure | None, one: Array, other: Array) -> Array:
-    """Give each element of the later stage its verdict against the earlier stage's enclosure;
+    """Return the verdict of each element of the later stage against the earlier stage's enclosure;
     without one, elements that differ are undetermined."""
     if legal is None:
         same = (one == other) | (is_nan(one) & is_nan(other))
@@ -57,7 +58,7 @@ def beside(legal: Enclosure | None, one: Array, other: Array) -> Array:
 
 
 def doubted(output: Output, one: Enclosure | None, other: Enclosure | None) -> Output:
-    """Keep *outside* only where the enclosures of both stages are disjoint. A rewritten program may
+    """Downgrade *outside* where the enclosures of both stages intersect. The rewritten program may
     legally be the less accurate one, so a number that is legal for both proves nothing."""
     if one is None or other is None:
         return output._replace(marks=np.minimum(output.marks, UNSURE))
@@ -77,7 +78,7 @@ def doubted(output: Output, one: Enclosure | None, other: Enclosure | None) -> O
 
 
 def _meet(one: Enclosure, other: Enclosure) -> Array:
-    """Test element by element whether two enclosures intersect."""
+    """Return a mask of the elements where two enclosures intersect."""
     low, high = greatest_of(one.low, other.low), least_of(one.high, other.high)
     numbers = [np.asarray(a <= b) for a, b in zip(_components(low), _components(high))]
     one_nan, other_nan = (np.asarray(x.nan) for x in (one, other))
@@ -92,8 +93,8 @@ def _components(array: Array) -> list[Array]:
 def judgement(
     outputs: Sequence[Output], equal: int, is_suspect: bool = False, opened: Sequence[str] = ()
 ) -> Judgement:
-    """Sum up the outputs that differ; ``equal`` counts the elements of all other outputs.
-    ``opened``: why the envelope says too little, if it does."""
+    """Summarise the outputs that differ; ``equal`` counts the elements of all other outputs.
+    ``opened`` is why the envelope became unbounded, if it did."""
     verdicts = [summary(output.marks) for output in outputs]
     counts = {kind: sum(verdict.counts[kind] for verdict in verdicts) for kind in KINDS}
     counts[EQUAL] += equal
@@ -117,7 +118,7 @@ def _undetermined(output: Output) -> str:
 
 
 def worst_of(ranks: Sequence[Judgement]) -> Judgement:
-    """Pick the worst verdict of all ranks; counts are summed."""
+    """Return the worst verdict of all ranks, with the counts summed."""
     if len(ranks) == 1:
         return ranks[0]
     rank = min(range(len(ranks)), key=lambda n: _WORST_FIRST.index(ranks[n].kind))

@@ -1,13 +1,13 @@
 """Find the stages of each module among the files that ``--xla_dump_to`` writes.
 
-With ``--xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*`` a directory holds, beside much else,
+With ``--xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*`` a directory holds, among other files,
 
     module_0008.NAME.before_optimizations.txt
     module_0008.NAME.0007.PIPELINE.after_PASS.before_NEXT.txt     for each pass that changed it
     module_0008.NAME.cpu_after_optimizations.txt                  or sm_8.0_gpu_after_…
 
-where NAME is left out if it is very long, and a time may stand before everything. Source: XLA's
-``dump.cc`` (FilenameFor, DumpHloModuleBetweenPassesIfEnabled). Names are input: they may be wrong.
+where NAME is left out if it is very long, and a time stamp may come first. Source: XLA's
+``dump.cc`` (FilenameFor, DumpHloModuleBetweenPassesIfEnabled). Names are untrusted input.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _START = "pipeline-start"  # in the place of a pass: nothing has run in this pip
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One file of a dump: a module between two passes. ``after`` is the pass that wrote it, empty
-    where the file's name does not say."""
+    """Hold one file of a dump, a module between two passes. ``after`` is the pass that produced it,
+    "" if the file's name does not tell."""
 
     path: Path
     label: str
@@ -50,7 +50,7 @@ class Stage:
 
     @property
     def maker(self) -> str:
-        """Name the pass that produced this stage, for people."""
+        """Return the name of the pass that produced this stage, for messages."""
         if self.after:
             return f"{self.after} (of {self.pipeline})" if self.pipeline else self.after
         return f"what ran before {self.label}"
@@ -58,19 +58,19 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Dumped:
-    """A module of a dump: its stages in the order of compilation."""
+    """Hold a module of a dump: its stages in the order of compilation."""
 
     name: str
     stages: tuple[Stage, ...]
 
 
 def is_dump(directory: Path) -> bool:
-    """Decide by file names whether a directory was written by ``--xla_dump_to``."""
+    """Return whether a directory was written by ``--xla_dump_to``, judging by file names."""
     return any(_OF_A_DUMP.match(path.name) for path in directory.iterdir())
 
 
 def modules(directory: Path) -> list[Dumped]:
-    """List the modules of a dump by name; Error if none has a stage as text."""
+    """Return the modules of a dump by name; raise Error if none has a stage as text."""
     files = [path for path in directory.iterdir() if path.is_file()]
     found = grouped(files)
     if not found:
@@ -93,7 +93,7 @@ def grouped(files: Iterable[Path]) -> list[Dumped]:
 
 
 def in_order(files: Iterable[Path]) -> Dumped:
-    """Take files of any names, in this order, as the stages of one module."""
+    """Return files with any names, in this order, as the stages of one module."""
     stages = tuple(Stage(path, path.name) for path in files)
     return Dumped(stages[0].path.name, stages)
 
@@ -103,7 +103,8 @@ def _order(found: tuple[tuple[int, int], Stage]) -> tuple[tuple[int, int], str]:
 
 
 def _stage(path: Path) -> tuple[str, tuple[int, int], Stage] | None:
-    """Parse a file name: the module, a sort key among its stages, the stage; None: another file."""
+    """Parse a file name: the module, a sort key among its stages, the stage; None for another
+    file."""
     name = path.name
     if match := _FIRST.fullmatch(name):
         return match["module"], (0, 0), Stage(path, "before_optimizations")
@@ -118,7 +119,7 @@ def _stage(path: Path) -> tuple[str, tuple[int, int], Stage] | None:
 
 
 def _why_nothing(names: list[str]) -> str:
-    """Say why a directory has no stage, and which flags write them."""
+    """Return why a directory has no stage, and which flags write them."""
     flags = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*'"
     ends: Iterator[str] = (end for end in (".pb", ".pb.gz", ".pbtxt", ".dot", ".html", ".url"))
     if not names:

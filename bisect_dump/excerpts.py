@@ -1,4 +1,4 @@
-"""Cut programs out of a program: one computation with its callees, or some of its results."""
+"""Extract programs from a program: one computation with its callees, or some of its results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlo.walk import called
 
 
 def extracted(module: Module, name: str) -> Module:
-    """Extract a computation and what it calls, as a program."""
+    """Return a computation and its callees as a program."""
     wanted = {name}
     kept = []
     for computation in reversed(module.computations):  # callers stand behind callees
@@ -23,7 +23,7 @@ def extracted(module: Module, name: str) -> Module:
 
 
 def with_results(module: Module, numbers: Sequence[int]) -> Module | None:
-    """Keep some elements of the result tuple; None if the root is no tuple of arrays."""
+    """Keep some elements of the result tuple; None if the root is not a tuple of arrays."""
     entry = module.entry
     root = entry.root_instruction
     shape = root.shape
@@ -40,7 +40,7 @@ def with_results(module: Module, numbers: Sequence[int]) -> Module | None:
 
 
 def operands_of_result(computation: Computation) -> frozenset[str]:
-    """Names of the root and, if it is a tuple, of its operands."""
+    """Return the names of the root and, if it is a tuple, of its operands."""
     root = computation.root_instruction
     return frozenset((root.name, *(root.operands if root.opcode == "tuple" else ())))
 

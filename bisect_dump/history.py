@@ -1,4 +1,4 @@
-"""Walk the stages of one module, judging each against the one before."""
+"""Judge the stages of one module in order, each against the one before."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Watch = Callable[[Stage], None]  # is told each stage before it is read
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The outcome of one stage: ``kind`` is a verdict or FIRST, SAME, OTHER or FAULT; ``seconds``
-    is the time to read and judge it; ``lines`` give reasons."""
+    """Hold the outcome of one stage: ``kind`` is a verdict or FIRST, SAME, OTHER or FAULT;
+    ``seconds`` is the time to read and judge it; ``lines`` are reasons."""
 
     stage: Stage
     kind: str
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Two consecutive stages with different meanings, and the results that prove it."""
+    """Hold two consecutive stages with different meanings, and the results that prove it."""
 
     before: Read
     after: Read
@@ -45,8 +45,8 @@ class Change:
 
 
 class History:
-    """The stages of one module of a dump. ``arguments(module, path, ranks)`` draws the arguments of
-    each rank. Errors of stages are kept in ``faults``, not raised."""
+    """Judge the stages of one module of a dump. ``arguments(module, path, ranks)`` draws the
+    arguments of each rank. Errors of stages are kept in ``faults``, not raised."""
 
     def __init__(self, dumped: Dumped, arguments: Arguments, seed: int) -> None:
         self._dumped, self._arguments, self._seed = dumped, arguments, seed
@@ -103,7 +103,7 @@ class History:
         return replace(row, kind=found.kind, counts=found.counts, lines=lines), change
 
     def _begin(self, first: Read) -> None:
-        """Draw arguments for this stage and all later ones of the same interface."""
+        """Draw arguments for this stage and all later ones with the same interface."""
         meanings = Meanings(first, self._arguments, self._seed)
         meanings.evaluate(first)
         self._meanings = meanings

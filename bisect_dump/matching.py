@@ -1,4 +1,4 @@
-"""Match the instructions of two programs of which a compiler pass made one from the other.
+"""Match the instructions of two programs, one made from the other by a compiler pass.
 
 Values that are equal bit for bit are the strongest sign: a pass may rename everything. Other
 instructions are matched by their place in the result, by name, by the source operation in their
@@ -23,7 +23,7 @@ Named = Mapping[str, Instruction]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A program and the reference of each instruction's value, by name."""
+    """Hold a program, and the reference of each instruction's value by name."""
 
     program: Program
     values: Mapping[str, Reference]
@@ -34,8 +34,8 @@ class Side:
 
     @property
     def closed(self) -> frozenset[str]:
-        """Names of instructions that depend on no parameter: their values (zeros, say) are often
-        equal by coincidence."""
+        """Return the names of instructions that depend on no parameter: their values (zeros, say)
+        are often equal by coincidence."""
         found: set[str] = set()
         for i in self.program.steps.instructions:
             if i.opcode != "parameter" and found.issuperset(i.operands):
@@ -44,15 +44,15 @@ class Side:
 
     @property
     def arrays(self) -> dict[str, Instruction]:
-        """The live instructions whose value is an array, by name."""
+        """Return the live instructions whose value is an array, by name."""
         matter = self.program.steps.instructions
         return {i.name: i for i in matter if isinstance(self.values[i.name], bytes)}
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """A matching. ``shared``: instructions of the earlier program whose exact value the later one
-    has, too. ``pairs``: other matches, later name to earlier name. ``guessed``: the pairs that
+    """Hold a matching. ``shared``: instructions of the earlier program whose exact value the later
+    one has, too. ``pairs``: other matches, later name to earlier name. ``guessed``: the pairs that
     count only if their values turn out to be near."""
 
     shared: frozenset[str]
@@ -83,8 +83,8 @@ def matched(before: Side, after: Side, values: Values) -> Matches:
 
 
 def _found_again(one: Side, arrays: Named, other: Side, values: Values) -> Iterator[str]:
-    """Yield the arrays that the other program computes as well, coincidences excluded: the array is
-    distinctive, or its whole cone is equal."""
+    """Yield the arrays that the other program computes as well, without coincidences: the array
+    must be distinctive, or its whole cone equal."""
     there = {reference for reference in other.values.values() if isinstance(reference, bytes)}
     cones = (side.program.cones.of(side.program.module.entry_name) for side in (one, other))
     own, others = next(cones), set(next(cones).values())
@@ -97,7 +97,7 @@ def _found_again(one: Side, arrays: Named, other: Side, values: Values) -> Itera
 
 
 def _are_named_alike(ours: Named, theirs: Named) -> bool:
-    """Decide whether names carry over: most instructions of equal name agree in opcode and
+    """Return whether names carry over: most instructions with equal names agree in opcode and
     shape."""
     both = [(ours[name], theirs[name]) for name in ours if name in theirs]
     same = sum(one.opcode == other.opcode and _alike(one, other) for one, other in both)
@@ -197,7 +197,7 @@ def _computed(instruction: Instruction, operands: list[Reference]) -> Hashable:
 
 
 def _alike(one: Instruction, other: Instruction) -> bool:
-    """Test whether both instructions give arrays of the same element type and shape."""
+    """Return whether both instructions produce arrays of the same element type and shape."""
     shapes = without_layout(one.shape), without_layout(other.shape)
     return isinstance(shapes[0], ArrayShape) and shapes[0] == shapes[1]
 

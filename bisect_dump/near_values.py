@@ -1,8 +1,8 @@
-"""Guess which values of the later of two programs are those of instructions of the earlier one.
+"""Guess matches between the values of two programs by numerical distance.
 
 Where neither bits nor names match two instructions (a fusion computes a value several times under
-one name, a pass rewrites what stands around it), their numbers do: two roundings of one value are
-far nearer to each other than two values. A replay tries a guess; nothing is proven by one.
+one name, a pass rewrites its surroundings), their numbers do: two roundings of one value are far
+nearer to each other than two values. A replay tries a guess; it proves nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Key = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 def near_values(before: Side, after: Side, values: Values, known: Set[str]) -> dict[str, Reference]:
-    """Map instructions of the earlier program, other than the ``known`` ones, to the nearest value
-    of the later program, where one is near: floats of the same shape, whose sampled elements differ
-    by less than ``NEAR`` of the largest."""
+    """Map instructions of the earlier program, except ``known`` ones, to the nearest value of the
+    later program, if one is near: floats of the same shape, whose sampled elements differ by less
+    than ``NEAR`` times the largest."""
     candidates = _candidates(before, after, values)
     closed = before.closed
     found: dict[str, Reference] = {}
@@ -45,8 +45,7 @@ def near_values(before: Side, after: Side, values: Values, known: Set[str]) -> d
 def _candidates(
     before: Side, after: Side, values: Values
 ) -> Mapping[Key, tuple[list[Reference], Array]]:
-    """Collect the float arrays that only the later program has, and their samples, by shape and
-    type."""
+    """Return the samples of float arrays that only the later program has, by shape and type."""
     there = set(before.values.values())
     closed = after.closed
     references: dict[Key, dict[Reference, None]] = defaultdict(dict)
@@ -66,8 +65,8 @@ def _key(values: Values, reference: Reference) -> Key:
 
 
 def _distances(sample: Array, others: Array) -> Array:
-    """Return the distance to each of several samples: the largest difference as a part of the
-    largest number, infinity where one is not finite and the other differs."""
+    """Return the distance to each sample: the largest difference relative to the largest magnitude,
+    infinity where one is not finite and the other differs."""
     with np.errstate(all="ignore"):
         finite = np.isfinite(sample)
         size = np.abs(sample[finite]).max(initial=0.0)

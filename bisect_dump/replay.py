@@ -1,9 +1,9 @@
 """Replay the earlier of two stages on the values of the later one.
 
 Each instruction of the earlier stage is evaluated exactly on values taken over from the later one.
-Where that gives the later stage's own value, the step is legal without further work. Where it does
-not, the legal results are enclosed (interval arithmetic) starting from the last values taken over.
-So only what the pass changed is enclosed, and intervals stay narrow.
+If the result is the later stage's own value, the step is legal without further work. If not, its
+legal results are enclosed (interval arithmetic), starting from the last values taken over. So only
+what the pass changed is enclosed, and intervals stay narrow.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict, is_wide, kin
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """An array known exactly. ``maker``: the instruction that computed it from values taken over,
-    whose other legal results can be enclosed later; None if the array itself was taken over."""
+    """Hold an array that is known exactly. ``maker`` is the instruction that computed it from
+    values taken over, whose other legal results can be enclosed later; None if the array itself was
+    taken over."""
 
     reference: bytes
     maker: Instruction | None = None
@@ -45,8 +46,8 @@ State = Any  # Exact, an Enclosure of what is legal, None (a token) or a tuple o
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An instruction of the earlier stage at which the later stage's value is illegal. Hundreds may
-    be kept, so the evidence is text, not arrays."""
+    """Hold an instruction of the earlier stage at which the later stage's value is illegal.
+    Hundreds may be kept, so the evidence is text, not arrays."""
 
     instruction: Instruction
     evidence: str
@@ -54,7 +55,7 @@ class Step:
 
 @dataclass(slots=True)
 class Followed:
-    """The outcome of a replay: the state of each array of the result, before it was taken over, and
+    """Hold the outcome of a replay: the state of each result array before it was taken over, and
     the steps with illegal values."""
 
     results: list[Exact | Enclosure]
@@ -63,13 +64,13 @@ class Followed:
 
 @dataclass(slots=True)
 class Following:
-    """One replay of the earlier stage.
+    """Replay the earlier stage once.
 
-    ``exact``: the earlier stage's own values. ``known``: the later stage's values for its
-    instructions, by name. ``guesses``: values of the later stage that may be those of other
-    instructions. ``is_proof``: take a value over only where it is certainly legal; otherwise
-    illegal values of ``known`` are taken over as well, so that later steps are judged on their
-    own."""
+    ``exact`` has the earlier stage's own values, ``known`` the later stage's values for its
+    instructions, by name, ``guesses`` values of the later stage that may be those of other
+    instructions. With ``is_proof`` a value is only taken over if it is certainly legal; otherwise
+    illegal values of ``known`` are taken over as well, so that later steps are judged on their own.
+    """
 
     values: Values
     program: Program
@@ -132,8 +133,8 @@ class Following:
         return self._enclosed(instruction)
 
     def _taken_over(self, instruction: Instruction, state: State) -> State:
-        """Replace a state by the later stage's value, as far as that is legal; note it if not. A
-        guess that is not legal is a wrong guess, and of no consequence."""
+        """Replace a state by the later stage's value, as far as that is legal; record it if not. A
+        guess that is not legal is a wrong guess, and ignored."""
         name = instruction.name
         known = self.known.get(name, self.guesses.get(name))
         if known is None or not isinstance(state, Exact | Enclosure):
@@ -153,7 +154,7 @@ class Following:
         return where(is_wide(legal, middle(legal)), legal, point(actual))
 
     def _enclosed(self, instruction: Instruction) -> Any:
-        """Enclose an instruction's legal results, after enclosing what it was computed from (depth
+        """Enclose an instruction's legal results, and first those that it was computed from (depth
         first, with a stack: chains may be longer than Python's recursion)."""
         stack = [instruction]
         while stack:
@@ -179,7 +180,7 @@ class Following:
                     yield leaf.maker
 
     def _opened(self, state: State) -> Any:
-        """Turn a state into enclosures: taken-over arrays become points, computed ones are
+        """Convert a state to enclosures: arrays taken over become points, computed ones are
         enclosed."""
         if isinstance(state, tuple):
             return tuple(map(self._opened, state))
@@ -193,8 +194,8 @@ class Following:
         return found
 
     def _forget(self, names: set[str]) -> None:
-        """Free enclosures after their last use. Exact states are only references, and stay: they
-        may have to be enclosed later."""
+        """Free enclosures after their last use. Exact states are only references, and are kept:
+        they may have to be enclosed later."""
         for name in names & self._enclosures.keys():
             del self._enclosures[name]
         for name in names & self._open:

@@ -1,9 +1,9 @@
 """Store exact values, each computed once for all stages that have it.
 
-Results are memoised by instruction and operand values, so a stage costs what the passes before it
-changed. A value is named by its *reference*: the digest of an array's bytes, a tuple of references,
-None for a token. Equal references are values that are equal bit for bit, whatever the names of the
-instructions that gave them.
+Results are memoised by instruction and operand values, so a stage costs what its pass changed. A
+value is named by its *reference*: the digest of an array's bytes, a tuple of references, None for a
+token. Equal references are values that are equal bit for bit, whatever their instructions are
+called.
 
 Arrays are evicted when they exceed a limit, cheapest to recompute per byte first, and recomputed
 (rematerialised) when they are asked for again.
@@ -42,7 +42,7 @@ Reference = Any  # bytes, None or a tuple of references
 
 
 class Program:
-    """A stage with calls and fusions inlined, evaluated instruction by instruction."""
+    """Hold a stage with calls and fusions inlined, to be evaluated instruction by instruction."""
 
     def __init__(self, module: Module, seed: int, fuel: int | None = None) -> None:
         """Inline and number a module. ``fuel`` bounds each instruction (default :data:`FUEL`).
@@ -62,8 +62,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """The recipe that recomputes an evicted value: an instruction and the references of its
-    operands."""
+    """Hold what recomputes an evicted value: an instruction, and the references of its operands."""
 
     number: int  # greater than those of the operands
     program: Program
@@ -73,8 +72,8 @@ class _Maker:
 
 
 class Values:
-    """The store: references to arrays, shared by any number of programs. Errors of the interpreter
-    pass through."""
+    """Store the arrays of any number of programs by reference. The interpreter's errors
+    propagate."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most, self._bytes = most_bytes, 0
@@ -87,7 +86,7 @@ class Values:
         self._samples: dict[bytes, Array] = {}
 
     def given(self, value: Value) -> Reference:
-        """Store an argument for good and return its reference."""
+        """Store an argument, which is never evicted; return its reference."""
         if isinstance(value, tuple):
             return tuple(map(self.given, value))
         if value is None:
@@ -150,7 +149,7 @@ class Values:
         return self._again(reference) if array is None else array
 
     def shape(self, reference: bytes) -> tuple[int, ...]:
-        """Return an array's dimension sizes."""
+        """Return an array's dims."""
         return self._shapes[reference]
 
     def sample(self, reference: bytes) -> Array:
@@ -158,7 +157,7 @@ class Values:
         return self._samples[reference]
 
     def is_telling(self, reference: bytes) -> bool:
-        """Test whether an array has enough distinct elements that an equal one is the same value,
+        """Return whether an array has enough distinct elements that an equal one is the same value,
         not a coincidence."""
         return reference in self._telling
 
@@ -212,8 +211,8 @@ class Values:
         return there[reference]
 
     def _needed(self, reference: bytes) -> tuple[list[_Maker], dict[bytes, Array]]:
-        """List the evaluations that recompute an array, in order, and the arrays they start
-        from."""
+        """Return the evaluations that recompute an array, in order, and the arrays in memory they
+        start from."""
         makers: dict[int, _Maker] = {}
         there: dict[bytes, Array] = {}
         stack = [reference]
@@ -244,7 +243,7 @@ def _gathered(reference: Reference, arrays: Mapping[bytes, Array]) -> Value:
 
 
 def _alone(array: Array) -> Array:
-    """Copy a small view out of a much larger array, which could not be freed otherwise."""
+    """Copy a small view of a much larger array, which would keep that alive."""
     whole = array.base
     is_part = isinstance(whole, np.ndarray) and whole.nbytes > 2 * array.nbytes
     return array.copy() if is_part else array
@@ -263,7 +262,8 @@ def _widened(sample: Array) -> Array:
 
 
 def _is_telling(sample: Array) -> bool:
-    """Count distinct elements of a sample: masks and small integers are often equal by chance."""
+    """Return whether a sample has many distinct elements: masks and small integers are often equal
+    by chance."""
     if sample.dtype.itemsize < 2 or sample.size < _TELLING:
         return False
     return len(np.unique(sample.view(f"V{sample.dtype.itemsize}"))) >= _TELLING

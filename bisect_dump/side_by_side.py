@@ -1,8 +1,8 @@
 """Compare two stages: find the first instruction whose value changed.
 
 Calls and fusions are inlined in both, and instructions are matched. The earlier stage is replayed
-on the later one's own values, so an illegal value at an instruction is the doing of that
-instruction, or of unmatched ones right before it, and not inherited from further up.
+on the later one's own values, so an illegal value at an instruction is caused by that instruction,
+or by unmatched ones right before it, and not inherited from its operands.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ _MOST_SHOWN = 6  # instructions printed for each stage
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """The first instruction with another value.
+    """Hold the first instruction with another value.
 
-    ``before``, ``after``: in each stage the instruction, last, preceded by those that feed it and
-    that the other stage lacks. ``inside``: the iteration and the loop, if it is in one.
-    ``evidence``: the first element that is illegal."""
+    ``before``, ``after``: in each stage the instruction, last, preceded by its producers that the
+    other stage lacks. ``inside``: the iteration and the loop, if it is in one. ``evidence``: the
+    first illegal element.
+    """
 
     name: str
     before: tuple[Place, ...]
@@ -56,8 +57,8 @@ class Culprit:
 
 
 class SideBySide:
-    """Two programs on the same arguments. Methods raise the interpreter's errors, and Unsupported
-    where the envelope has no rule."""
+    """Compare two programs on the same arguments. Methods raise the interpreter's errors, and
+    Unsupported where the envelope has no rule."""
 
     def __init__(
         self,
@@ -79,8 +80,8 @@ class SideBySide:
         return EnclosedSteps(self._before, peer=REWRITTEN, seed=self._seed)
 
     def marks(self, results: Sequence[int]) -> list[Array]:
-        """Give each element of some result arrays a verdict (``interp.envelope.verdict``): legal if
-        every step towards it is legal on the later stage's own values."""
+        """Return the verdict (``interp.envelope.verdict``) of each element of some result arrays:
+        legal if every step towards it is legal on the later stage's own values."""
         guesses = near_values(*self._sides, self._values, self._both.known.keys())
         following, followed = self._followed(self._both.known, is_proof=True, guesses=guesses)
         expected, actual = (self._results(side) for side in self._sides)
@@ -113,12 +114,12 @@ class SideBySide:
         return following, following.followed()
 
     def is_suspect(self) -> bool:
-        """Test whether one illegal step explains the later results. That is no proof: the pass may
-        have changed the meaning of that instruction and of its users consistently."""
+        """Return whether one illegal step explains the later results. That is no proof: the pass
+        may have changed the meaning of that instruction and of its users consistently."""
         return self._first() is not None
 
     def _first(self) -> Step | None:
-        """Find the first illegal step that explains the change: given the later stage's value at
+        """Find the first illegal step that explains the change: given the later stage's value of
         that one instruction, the earlier stage computes the later stage's results."""
         known = self._both.known
         _, followed = self._followed(known)
@@ -144,8 +145,8 @@ class SideBySide:
         return step
 
     def _is_changed(self) -> bool:
-        """Test whether the later results leave the enclosure of the earlier stage, with nothing
-        taken over."""
+        """Return whether the later results leave the earlier stage's enclosure, with no value taken
+        over."""
         following, followed = self._followed({})
         return not all(
             (isinstance(state, Exact) and state.reference == actual)
@@ -154,7 +155,7 @@ class SideBySide:
         )
 
     def _distance(self, given: Mapping[str, Reference]) -> float:
-        """Measure how far the results remain apart if the earlier stage is given some later
+        """Return how far apart the results remain if the earlier stage gets some of the later
         values."""
         try:
             found = self._values.evaluated(self._programs[0], self._arguments[0], given)
@@ -217,7 +218,8 @@ class SideBySide:
         )  # type: ignore[return-value]  # two of them
 
     def _kept(self, side: int) -> set[str]:
-        """Names of instructions whose cone or distinctive value the other stage has as well."""
+        """Return the names of instructions whose cone or distinctive value the other stage has as
+        well."""
         sides = self._sides[side], self._sides[1 - side]
         own, others = (x.program.cones.of(x.entry.name) for x in sides)
         also, there = set(others.values()), set(sides[1].values.values())
@@ -268,8 +270,8 @@ class SideBySide:
 
 @dataclass(frozen=True, slots=True)
 class _Both:
-    """References by names of the earlier stage: later values of sure matches, of guessed matches,
-    and values that both stages share."""
+    """Hold references by names of the earlier stage: later values of sure matches, of guessed
+    matches, and values that both stages share."""
 
     known: Mapping[str, Reference]
     guesses: Mapping[str, Reference]
@@ -281,7 +283,7 @@ def _instruction(computation: Computation, name: str) -> Instruction:
 
 
 def _new(computation: Computation, last: Instruction, known: set[str]) -> list[Instruction]:
-    """List an instruction and its transitive operands, stopping at known ones, in text order."""
+    """Return an instruction and its transitive operands, stopping at known ones, in text order."""
     by_name = {i.name: i for i in computation.instructions}
     wanted, stack = {last.name}, [last]
     while stack:
@@ -297,8 +299,8 @@ def _changed_callees(
     after: tuple[Module, Instruction],
     cones: tuple[Cones, Cones],
 ) -> tuple[list[Instruction], list[Instruction]]:
-    """Find in the computations that two instructions call the first instruction that the other side
-    lacks."""
+    """Find the first instruction that the other side lacks, in the computations that two
+    instructions call."""
     sides: tuple[list[Instruction], list[Instruction]] = ([], [])
     for names in zip(called(before[1]), called(after[1]), strict=False):
         digests = [each.of(name) for each, name in zip(cones, names, strict=True)]
@@ -312,7 +314,7 @@ def _changed_callees(
 
 
 def _alike(values: Values, one: Reference, other: Reference) -> bool:
-    """Test whether two values have arrays of equal types and sizes."""
+    """Return whether two values have arrays of equal types and sizes."""
     kinds = ([_kind(values.value(leaf)) for leaf in arrays_of(x)] for x in (one, other))
     return next(kinds) == next(kinds)
 

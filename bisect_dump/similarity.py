@@ -28,13 +28,13 @@ def apart(one: Array, other: Array) -> float:
 
 
 def is_far(one: Array, other: Array) -> bool:
-    """Decide whether two arrays differ by more than roundings are likely to explain."""
+    """Return whether two arrays differ by more than roundings are likely to explain."""
     return apart(one, other) > NEAR
 
 
 def is_near(one: Array, other: Array) -> bool:
-    """Decide whether two arrays may be one value up to roundings: every difference is small beside
-    the root mean square; infinities, NaNs and integers are equal."""
+    """Return whether two arrays may be one value up to roundings: every difference is small
+    relative to the root mean square; infinities, NaNs and integers are equal."""
     if one.shape != other.shape:
         return False
     if one.dtype.kind in "biu":

@@ -1,7 +1,7 @@
 """Evaluate the stages of a module exactly, and judge each against the one before.
 
-A pass may change roundings. So two stages mean the same if the earlier one can give the later one's
-exact results by legal steps. A change is proven only where the later results are outside of the
+A pass may change roundings. So two stages mean the same if the earlier one can produce the later
+one's exact results by legal steps. A change is proven only where the later results are outside the
 earlier stage's error envelope, under a budget that admits rewriting, *and* the envelopes of both
 stages are disjoint there.
 """
@@ -51,8 +51,8 @@ K = TypeVar("K")
 
 
 class Meanings:
-    """The stages of a module that share the interface of ``first``, and so its arguments, which
-    ``arguments(module, path, ranks)`` draws."""
+    """Hold the stages of a module that share the interface of ``first``, and so its arguments,
+    drawn by ``arguments(module, path, ranks)``."""
 
     def __init__(self, first: Read, arguments: Arguments, seed: int) -> None:
         self.first, self.seed = first, seed
@@ -69,15 +69,15 @@ class Meanings:
         self._of_ranks: OrderedDict[bytes, list[list[tuple[str, Array]]]] = OrderedDict()
 
     def evaluate(self, stage: Read) -> None:
-        """Evaluate a stage now, so that its Error, if any, is raised here."""
+        """Evaluate a stage now, so that an Error is raised here."""
         if stage.ranks > 1:
             self._on_ranks(stage)
         else:
             self._result(stage)
 
     def judgement(self, before: Read, after: Read) -> Judgement:
-        """Judge the later stage against the earlier one, and what stays undetermined against the
-        first stage. Error if one of them cannot be evaluated."""
+        """Judge the later stage against the earlier one, and what is undetermined against the first
+        stage. Raises Error if one of them cannot be evaluated."""
         if before.ranks > 1 or after.ranks > 1:
             return self._judged_by_bits(before, after)
         one, other = self._result(before), self._result(after)
@@ -101,8 +101,8 @@ class Meanings:
     def _judged_outputs(
         self, before: Read, after: Read, outputs: dict[int, Output], equal: int
     ) -> Judgement:
-        """Judge the outputs that differ: first by replay, step by step; only outputs that this
-        leaves open need the envelope of the whole program."""
+        """Judge the outputs that differ: first by replay, step by step; only those that it leaves
+        undetermined need the envelope of the whole program."""
         if not outputs:
             return judgement((), equal)
         side = self.side_by_side(before, after)
@@ -140,7 +140,8 @@ class Meanings:
         return self._beside_usual(before, whole)
 
     def _beside_usual(self, before: Read, outputs: dict[int, Output]) -> dict[int, Output]:
-        """Judge what is left by narrow sums as compilers usually add them: legal, and tight."""
+        """Judge what is left by the narrow enclosures of sums as compilers usually order them:
+        legal, and tight."""
         found = dict(outputs)
         for budget in usual_budgets(before.module, REWRITTEN):
             left = [n for n, output in found.items() if output.has(UNSURE)]
@@ -169,7 +170,7 @@ class Meanings:
     def _legal(
         self, stage: Read, results: list[int], peer: Budget = REWRITTEN
     ) -> dict[int, Enclosure | None]:
-        """Enclose some outputs of a stage, by number; None where the envelope has no rule."""
+        """Enclose some outputs of a stage, by number; None if the envelope has no rule."""
         fewer = with_results(stage.module, results)
         module = stage.module if fewer is None else fewer
         try:
@@ -186,7 +187,7 @@ class Meanings:
         return dict(zip(results, kept, strict=True))
 
     def side_by_side(self, before: Read, after: Read) -> SideBySide:
-        """Set two one-rank stages side by side on their arguments."""
+        """Compare two stages of one rank on their arguments."""
         programs = self._program(before), self._program(after)
         given = self._given(before), self._given(after)
         return SideBySide(self._values, programs, given, self.seed)
@@ -202,8 +203,8 @@ class Meanings:
         return self._results[stage.digest]
 
     def _given(self, stage: Read) -> tuple[Reference, ...]:
-        """References of the stage's arguments, regrouped into its tuples; ArgumentError if they do
-        not fit."""
+        """Return references of the stage's arguments, grouped into its tuples; raise ArgumentError
+        if they do not fit."""
         steps = self._program(stage).steps
         arguments = steps.arguments(self._arguments(stage))
         if steps.is_bounded:
@@ -234,7 +235,7 @@ class Meanings:
         return self._kept(self._of_ranks, stage.digest, evaluated)
 
     def _kept(self, kept: OrderedDict[bytes, K], key: bytes, make: Callable[[], K]) -> K:
-        """Memoise by stage digest, for the first stage and the last few."""
+        """Memoise by stage digest: for the first stage and the last few."""
         if key not in kept:
             kept[key] = make()
             others = [other for other in kept if other != self.first.digest]
@@ -245,7 +246,8 @@ class Meanings:
 
 
 def _marks_of_steps(side: SideBySide, outputs: dict[int, Output]) -> dict[int, Array] | None:
-    """Verdicts by replay; None if the replay is unsupported or runs out of fuel or memory."""
+    """Return verdicts by replay; None if the replay is unsupported or runs out of fuel or
+    memory."""
     try:
         return dict(zip(outputs, side.marks(list(outputs)), strict=True))
     except (Unsupported, OutOfFuel, MemoryError):

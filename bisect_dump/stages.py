@@ -1,4 +1,4 @@
-"""Read a stage of a dump as a program, and compare programs by digest and interface."""
+"""Read stages of a dump as programs, and compare programs by digest and interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hlo.types import Shape, leaves, without_layout
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A stage that parsed and verified. Equal ``digest``: the same program up to names and
+    """Hold a stage that parsed and verified. Equal ``digest``: the same program up to names and
     metadata (a hash of the canonical text)."""
 
     stage: Stage
@@ -27,17 +27,18 @@ class Read:
 
     @property
     def takes(self) -> tuple[Shape, ...]:
-        """Shapes of the entry's parameters, tuples flattened, without layouts."""
+        """Return the shapes of the entry's parameters, tuples flattened, without layouts."""
         return tuple(leaf for p in self.module.entry.parameters for leaf in _flattened(p.shape))
 
     @property
     def ranks(self) -> int:
-        """The number of ranks (replicas × partitions); 1 if the program never asks for its rank."""
+        """Return the number of ranks (replicas × partitions); 1 if the program does not depend on
+        its rank."""
         return math.prod(declared(self.module)) if knows_ranks(self.module) else 1
 
     @property
     def gives(self) -> tuple[Shape, ...]:
-        """Shapes of the entry's result, flattened likewise."""
+        """Return the shapes of the entry's result, flattened likewise."""
         return tuple(_flattened(self.module.entry.root_instruction.shape))
 
 
@@ -46,12 +47,12 @@ def _flattened(shape: Shape) -> Iterator[Shape]:
 
 
 def read_stage(stage: Stage) -> Read:
-    """Parse and verify a stage's file; Error names the file."""
+    """Parse and verify a stage's file; raise Error with the file's name."""
     return as_stage(stage, read(stage.path))
 
 
 def as_stage(stage: Stage, module: Module) -> Read:
-    """Attach a parsed module to its stage, with the digest of its canonical text."""
+    """Return a parsed module as its stage, with the digest of its canonical text."""
     try:
         text = hlo.format(module, "canonical").partition("\n")[2]
     except Unsupported:  # the canonical text nests computations; beyond a limit it is too long
@@ -66,7 +67,7 @@ def as_stage(stage: Stage, module: Module) -> Read:
 
 
 def same_interface(one: Read, other: Read) -> bool:
-    """Decide whether two stages have the same parameter and result arrays, tuples flattened."""
+    """Return whether two stages have the same parameter and result arrays, tuples flattened."""
     return (one.takes, one.gives) == (other.takes, other.gives)
 
 

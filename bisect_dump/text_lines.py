@@ -11,8 +11,8 @@ _LONGEST = 240  # characters of one
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an instruction is written: the line number in its text (0 if it has none), the line
-    itself, and its raw metadata."""
+    """Hold where an instruction is written: its line number (0 without a text), the line, and its
+    raw metadata."""
 
     line: int
     text: str
@@ -20,7 +20,7 @@ class Place:
 
 
 def place_of(text: str, instruction: Instruction) -> Place:
-    """Find the line of an instruction by its offset; without a text, print its shape and opcode."""
+    """Return the line of an instruction by its offset; without a text, its shape and opcode."""
     metadata = instruction.annotations.get("metadata", "")
     start = instruction.offset
     if start < 0 or not text:
@@ -32,7 +32,7 @@ def place_of(text: str, instruction: Instruction) -> Place:
 
 
 def written_name(text: str, instruction: Instruction) -> str:
-    """Read the instruction's name from the text: inlining may have renamed it since."""
+    """Return the instruction's name in the text: inlining may have renamed it."""
     if instruction.offset < 0 or not text:
         return instruction.name
     line = text[instruction.offset : text.find("\n", instruction.offset)]

@@ -1,9 +1,9 @@
 """Number values: equal digests for instructions that compute the same from the same parameters.
 
 The digest of an instruction hashes its opcode, shape and attributes and the digests of its
-operands, so it stands for the instruction's whole *cone*: itself and everything it depends on
-(hash-consing, as in global value numbering). Names and metadata do not take part, and layouts only
-for bitcast, whose result depends on them.
+operands, so it stands for the instruction's whole *cone*: itself and all its transitive producers
+(hash-consing, as in global value numbering). Names and metadata do not count, layouts only for
+bitcast, whose result depends on them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _SIZE = 16  # bytes of a digest
 
 
 class Cones:
-    """Digests of all instructions of a module, computation by computation, callees first."""
+    """Compute digests of all instructions of a module, computation by computation, callees
+    first."""
 
     def __init__(self, module: Module) -> None:
         self._computations = {c.name: c for c in module.computations}
@@ -45,7 +46,7 @@ class Cones:
         return self._of[computation]
 
     def own(self, computation: str) -> Mapping[str, bytes]:
-        """Map each instruction to the digest of itself alone, its operands taken as unknowns."""
+        """Map each instruction to the digest of itself alone, its operands left out."""
         return self._own[computation]
 
     def _each(self, computation: Computation) -> Iterator[tuple[str, bytes]]:
@@ -55,6 +56,7 @@ class Cones:
             ran[instruction.opcode] += 1
             digest = blake2b(digest_size=_SIZE)
             for part in self._parts(instruction, shapes, ran[instruction.opcode]):
+                # With lengths, as other parts could be the same bytes in a row.
                 digest.update(len(part).to_bytes(8, "little") + part)
             yield instruction.name, digest.digest()
 
@@ -66,6 +68,7 @@ class Cones:
             yield f"{instruction.shape} {shapes[instruction.operands[0]]}".encode()
         else:
             yield str(without_layout(instruction.shape)).encode()
+        # Each run of such an instruction gives another result, so the n-th equals an n-th only.
         if instruction.opcode in _STATEFUL:
             yield str(number).encode()
         if instruction.opcode == "custom-call":
