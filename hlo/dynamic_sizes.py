@@ -337,6 +337,7 @@ _MEANINGLESS: dict[str, Callable[[Sequence[ArrayShape], _Attributes], str]] = {
 def _runs(
     source: Sequence[int], target: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    # All products are 0 then, so nothing tells where a run ends.
     if 0 in source or 0 in target:
         yield tuple(range(len(source))), tuple(range(len(target)))
         return
@@ -351,6 +352,7 @@ def _runs(
             else:
                 other, j = other * target[j], j + 1
         yield tuple(range(first, i)), tuple(range(second, j))
+    # All that is left has size 1, as the products up to here are equal.
     if i < len(source) or j < len(target):
         yield tuple(range(i, len(source))), tuple(range(j, len(target)))
 

@@ -131,6 +131,7 @@ class _Body(_Writer):
         """Append the first row of the band: counter * rows per band, clamped to the last one."""
         shape, count = ArrayShape(S32), self.number(self._region.rows.count)
         start = self.add("start", shape, "multiply", (self._counter, count))
+        # Only with a remainder does the last band have to be shifted back into the result.
         if (self._last + self._region.rows.count) % self._region.rows.count:
             start = self.add("start", shape, "minimum", (start, self.number(self._last)))
         return start

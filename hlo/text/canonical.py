@@ -163,6 +163,8 @@ def _finished(starts: Iterable[str], before: Mapping[str, Sequence[str]]) -> lis
         opened: set[str] = set()
         while stack:
             name = stack[-1]
+            # Met again, so all that comes before it is done. A stack, as chains are longer than
+            # Python's recursion.
             if name in order or name in opened:
                 stack.pop()
                 order.setdefault(name)
