@@ -1,4 +1,4 @@
-"""The language: parse, print and verify HLO modules."""
+"""Define the HLO language: parse, print and verify modules."""
 
 from hlo.errors import (
     ArgumentError,

@@ -18,7 +18,7 @@ class Literal:
     value: np.ndarray | tuple[Literal, ...] | None
 
     def __eq__(self, other: object) -> bool:
-        """Equal shapes and equal bits (a NaN equals the same NaN; -0 differs from 0)."""
+        """Compare shapes and bits (a NaN equals the same NaN; -0 differs from 0)."""
         if not isinstance(other, Literal) or self.shape != other.shape:
             return False
         if isinstance(self.value, np.ndarray) and isinstance(other.value, np.ndarray):

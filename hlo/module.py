@@ -60,7 +60,7 @@ class Computation:
 
     @property
     def parameters(self) -> tuple[Instruction, ...]:
-        """The parameters by number."""
+        """Return the parameters in the order of their numbers."""
         found = [i for i in self.instructions if i.opcode == "parameter"]
         return tuple(sorted(found, key=_number))
 

@@ -206,6 +206,7 @@ def _factors(mesh: MeshGroups) -> tuple[tuple[int, ...], list[int]]:
     sizes = dict(mesh.axes)
     if len(sizes) != len(mesh.axes) or any(size < 1 for size in sizes.values()):
         raise ValueError("expected axes of different names in a mesh")
+    # A boundary is the product of the factors before it; quotients of neighbours are the factors.
     cuts = {name: {1, size} for name, size in sizes.items()}
     for part in mesh.along:
         if part.axis not in sizes:

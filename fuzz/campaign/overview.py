@@ -128,6 +128,7 @@ def _growth(
         size, count = size + more, count + new
         points.append((max(0.0, seconds), size, count))
     step = -(-len(points) // _MOST_POINTS)
+    # The last point is never left out: it has the totals.
     return total, [*points[:-1:step], points[-1]]
 
 

@@ -28,8 +28,8 @@ def time_limit(seconds: float) -> Iterator[None]:
     begin, latest = time.process_time(), time.monotonic() + WAITS * seconds
 
     def alarm(number: int, frame: FrameType | None) -> None:
-        """Raise, or look again when the process may have had its time: and again, for an alarm
-        that comes between this function and a system call is not seen before that returns."""
+        """Raise if the process has had its time, else set the next alarm: a repeating one, as an
+        alarm between this function and a system call is not seen before that returns."""
         left = min(begin + seconds - time.process_time(), latest - time.monotonic())
         if left <= 0:
             raise TooLongError

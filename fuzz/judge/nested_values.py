@@ -92,6 +92,7 @@ def _are_like(outputs: Sequence[Array], exact: Sequence[Array]) -> bool:
 def _inlined(module: Module) -> tuple[Module, Mapping[Named, Named]]:
     """Inline calls; also map each instruction to the one it was copied from."""
     known = [(c.name, i.name) for c in module.computations for i in c.instructions]
+    # Inlining renames instructions but keeps their annotations, so a tag there tells them apart.
     numbers = itertools.count()
 
     def tagged(computation: Computation) -> Computation:

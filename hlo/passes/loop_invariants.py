@@ -174,6 +174,8 @@ class _Motion:
             add(_read(f"{own.name}.{k}", own.name, shape, k))
             for k, shape in enumerate(loop.state.elements)
         ]
+        # For users of the whole state; get-tuple-elements find theirs in the wider loop, at the
+        # same index.
         return made, add(Instruction(f"{own.name}.state", loop.state, "tuple", tuple(parts)))
 
     def _keep(self, computation: Computation) -> str:

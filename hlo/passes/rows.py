@@ -50,6 +50,7 @@ def rows_of(reduction: Instruction, operand: ArrayShape) -> Rows | None:
     ones (of extent > 1), or a row is longer than LONGEST."""
     reduced = reduction.attributes["dimensions"]
     assert isinstance(reduced, tuple)
+    # Dimensions of extent 1 do not change offsets, so they may stand anywhere.
     long = [d for d, extent in enumerate(operand.dims) if extent > 1]
     mine = [d for d in long if d in reduced]
     if not mine or long[len(long) - len(mine) :] != mine or 0 in operand.dims:

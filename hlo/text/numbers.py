@@ -154,6 +154,7 @@ def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> 
     step = np.maximum(np.ldexp(1.0, exponent - form.precision), form.quantum)
     scaled = magnitude / step  # exact: a power of two
     rounded = np.rint(scaled)
+    # Only at a midpoint can the rounding to f64 have decided how this one goes.
     for place in np.flatnonzero(scaled - np.floor(scaled) == 0.5).tolist():
         exact = Decimal(tokens[place]).copy_abs()  # abs() would round
         middle = Decimal(float(magnitude[place]))

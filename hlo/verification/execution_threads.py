@@ -34,6 +34,7 @@ def execution_threads(module: Module) -> Mapping[str, str]:
     threads = {name: _written(c) for name, c in computations.items()}
     starts = [i for c in module.computations for i in c.instructions if i.opcode == "async-start"]
     reached: set[str] = set()
+    # The last start in the text decides, so it is first to mark what it reaches.
     for start in reversed(starts):
         thread = thread_of_start(start)
         left = list(called(start))

@@ -1,4 +1,4 @@
-"""Batch normalisation along any dimension, and its gradients."""
+"""Generate batch normalisation along any dimension, and its gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Divide, and take what products differ from, with more than the precision of an f32."""
+"""Compute reciprocals, and the errors of products, to more than the precision of f32."""
 
 from __future__ import annotations
 
