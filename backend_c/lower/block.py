@@ -1,7 +1,8 @@
-"""Write the steps of a plan: buffers, copies, kernel launches and nested lists of steps.
+"""Build a plan step by step: buffers, copies, kernel launches and nested lists of steps.
 
-This is what control flow sees of the lowering (``block`` in :mod:`backend_c.lower.control`); how
-computations become steps is in :mod:`backend_c.lower.lowering`.
+This is the interface that control flow has to the lowering (``block`` in
+:mod:`backend_c.lower.control`); how computations become steps is in
+:mod:`backend_c.lower.lowering`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from hlo.types import S32, ArrayShape, Shape, element_type_of
 
 
 class Block:
-    """Hold the plan under construction, and the list of steps being written."""
+    """Hold the plan under construction, and the list of steps that :meth:`emit` appends to."""
 
     def __init__(self, module: Module, kernel_columns: Columns, settings: Settings) -> None:
         self.plan, self.settings = Plan(), settings
@@ -38,7 +39,7 @@ class Block:
         self.outside: set[Buffer] = set()  # arguments and constants: not in the workspace
 
     def constant(self, values: np.ndarray) -> Buffer:
-        """Add a buffer that the program brings along."""
+        """Add a buffer with given values to the plan: part of the program's data."""
         element_type = element_type_of(values.dtype)
         assert element_type is not None, values.dtype
         buffer = self.plan.buffer(ArrayShape(element_type, values.shape))
@@ -55,8 +56,9 @@ class Block:
     ) -> Value:
         """Emit the launch of one kernel: elemental instructions around at most one hero.
 
-        ``patched`` has the elements of an operand already: only its update is written. ``placed``
-        says where the result is to be, if that is within another buffer.
+        ``patched`` is a buffer that already has an operand's elements: the kernel writes only its
+        update there (dynamic-update-slice in place). ``placed`` is the view that the result goes
+        to.
         """
         shape = computation.root_instruction.shape
         result = patched or (self.view(shape, placed) if placed else self.new_buffers(shape))
@@ -108,11 +110,11 @@ class Block:
         self.steps.append(step)
 
     def give(self, value: Value) -> None:
-        """Let the computation that is evaluated next overwrite its arguments."""
+        """Mark a value's buffers as arguments that the computation evaluated next may overwrite."""
         self._owned = frozenset(self.buffers_of(value))
 
     def keep(self, value: Value) -> None:
-        """Let nothing overwrite a value that the instruction being lowered only passes on."""
+        """Forbid overwriting a value that the instruction being lowered returns unchanged."""
         self.reusable.difference_update(self.buffers_of(value))
 
     @contextmanager
@@ -132,12 +134,12 @@ class Block:
         return self.plan.buffer(ArrayShape(shape.element_type, shape.dims, shape.dynamic), sizes)
 
     def view(self, shape: Shape, place: View) -> Buffer:
-        """Return a buffer for an array within another one."""
+        """Add a buffer for an array that lies at ``place`` within another buffer."""
         assert isinstance(shape, ArrayShape)
         return self.plan.buffer(ArrayShape(shape.element_type, shape.dims), None, place)
 
     def zeros(self, shape: Shape) -> Value:
-        """Return a constant of zeros of a shape."""
+        """Add constant buffers of zeros for a value of a shape."""
         if not isinstance(shape, ArrayShape):
             return tuple(map(self.zeros, shape.elements))
         if not shape.element_type.is_array:
@@ -151,13 +153,13 @@ class Block:
         return self.new_buffers(value.shape)
 
     def fresh_copy(self, value: Value, why: str) -> Value:
-        """Copy a value to new buffers."""
+        """Copy all buffers of a value to new ones; ``why`` is for explanations."""
         if isinstance(value, tuple):
             return tuple(self.fresh_copy(part, why) for part in value)
         return self.copied(value, why)
 
     def taken(self, value: Value) -> Value:
-        """Return the buffers of an operand that nothing else needs, and copies of the others."""
+        """Take over an operand: return its buffers if it is dead afterwards, else copies."""
         if isinstance(value, tuple):
             return tuple(map(self.taken, value))
         if value in self.reusable:
@@ -187,8 +189,11 @@ class Block:
 
 
 def _pattern(value: Value | Sequence[Value], numbers: dict[Buffer, int]) -> Hashable:
-    """Return what a kernel depends on of its operands: which are the same, what they hold, and of
-    what they are windows."""
+    """Return the part of a kernel's cache key that its operands contribute.
+
+    Two lists of operands have equal patterns if the same positions share a buffer, and the shapes
+    and memory dims (of views) are equal.
+    """
     if isinstance(value, Buffer):
         number = numbers.setdefault(value, len(numbers))
         sizes = None if value.sizes is None else _pattern(value.sizes, numbers)

@@ -71,7 +71,9 @@ def allocate_tightly(plan: Plan) -> Workspace:
 
 
 def _own_alignment(buffer: Buffer) -> int:
-    """Return the size of an element, at most that of a word: so is a complex number aligned."""
+    """Return a buffer's alignment in bytes: the size of an element, at most 8 (complex numbers are
+    aligned as their parts are).
+    """
     return min(buffer.shape.element_type.numpy.itemsize, _WORD)
 
 
@@ -114,8 +116,10 @@ def allocate_apart(plan: Plan) -> Workspace:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Hold the bytes of the buffers that live at the step at which these are the most, and the
-    number of that step in the order of the text, from 1."""
+    """Hold the largest sum of bytes of simultaneously live buffers, and the step where it occurs.
+
+    Steps are numbered in the order of the text, from 1.
+    """
 
     bytes: int
     step: int
@@ -137,7 +141,7 @@ def peak(plan: Plan) -> Peak:
 
 
 def workspace_lifetimes(plan: Plan) -> dict[Buffer, tuple[int, float]]:
-    """Return the lifetimes of the buffers that lie in the workspace."""
+    """Return the live ranges of workspace buffers: all but arguments, results and constants."""
     elsewhere = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
     elsewhere |= {b.sizes for b in (*plan.arguments, *plan.results) if b.sizes is not None}
     lives = lifetimes(plan.steps)
@@ -151,7 +155,7 @@ def workspace_lifetimes(plan: Plan) -> dict[Buffer, tuple[int, float]]:
 
 
 def exchanged(steps: Sequence[Step]) -> list[set[Buffer]]:
-    """Group the buffers that change places with each other."""
+    """Partition the buffers that :class:`Exchange` steps swap into sets that share addresses."""
     groups: list[set[Buffer]] = []
     for _, step in in_order(steps):
         if isinstance(step, Exchange):
@@ -164,7 +168,7 @@ def exchanged(steps: Sequence[Step]) -> list[set[Buffer]]:
 
 
 def lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, float]]:
-    """Return the first and the last step at which each buffer must hold its value."""
+    """Return the live range of each buffer: the numbers of its first and its last step."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, float] = {}
     clock = 0

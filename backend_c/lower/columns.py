@@ -1,4 +1,4 @@
-"""Find what each opcode is to a kernel."""
+"""Classify opcodes for kernels by the column that has a function for them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hlo.walk import Op, column
 
 @dataclass(frozen=True)
 class Columns:
-    """List what an opcode is to a kernel: an expression, a loop nest, or plumbing of values.
+    """Hold the backend's columns, opcode ↦ function: expressions, loop nests, plumbing of values.
 
-    ``nested`` are branches and loops inside a computation that is called per element.
+    ``nested`` has branches and loops inside a computation that is called per element.
     """
 
     elemental: Mapping[str, Op]

@@ -1,4 +1,4 @@
-"""Give values of one computation places within others, while its steps are written."""
+"""Assign views to the values of one computation: slices, and parts of concatenations."""
 
 from __future__ import annotations
 
@@ -13,24 +13,32 @@ from backend_c.lower.views import is_dense, window
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """Say which arrays lie within others: slices of arguments and constants, and those
-    ``of_workspace``; parts of concatenations (``of_parts``)."""
+    """Select the arrays that become views of other buffers instead of copies.
+
+    Slices of arguments and constants always do, slices of workspace buffers if ``of_workspace``,
+    and parts of concatenations if ``of_parts``.
+    """
 
     of_parts: bool = True
     of_workspace: bool = True
 
 
 class ComputationViews:
-    """Hold the buffers that the parts of concatenations are placed in, from the first part on;
-    without ``wanted`` there are none."""
+    """Find the view, if any, in which an instruction's result lies or is to be written.
+
+    Buffers of concatenations are allocated when their first part is. Without ``wanted`` every
+    instruction has memory of its own.
+    """
 
     def __init__(self, block: Block, wanted: Views | None, placements: Placements) -> None:
         self._block, self._wanted, self._placements = block, wanted, placements
         self._whole: dict[str, Buffer] = {}
 
     def value(self, name: str, operands: Sequence[Value]) -> Buffer | None:
-        """Return the value of an instruction that needs no kernel of its own, or none but for some
-        parts; None if it needs one."""
+        """Return the buffer of an instruction that is a view or a placed concatenation; else None.
+
+        Parts of a concatenation that were computed elsewhere are copied there by kernels.
+        """
         if self._wanted is None:
             return None
         if self._wanted.of_parts and name in self._placements.found:
@@ -42,13 +50,13 @@ class ComputationViews:
         return None if self.place(name) else self._sliced(name, operands)
 
     def place(self, name: str) -> View | None:
-        """Return where an instruction is to write its result, if that is within another value."""
+        """Return the view that an instruction is computed in; None for a buffer of its own."""
         if self._wanted is None or not self._wanted.of_parts:
             return None
         return self._placements.view(name, self._concatenated)
 
     def _concatenated(self, name: str) -> Buffer:
-        """Return the buffer of a concatenation, which may be a part of another one."""
+        """Return the buffer of a concatenation, or its view of another one; allocate it once."""
         if name not in self._whole:
             place, shape = self.place(name), self._placements.found[name].shape
             made = self._block.view(shape, place) if place else self._block.new_buffers(shape)
@@ -57,8 +65,10 @@ class ComputationViews:
         return self._whole[name]
 
     def _sliced(self, name: str, operands: Sequence[Value]) -> Buffer | None:
-        """Return the part of an operand that an instruction is; None if it is none, or if not all
-        that use it could read it there."""
+        """Return an instruction's result as a view of its operand.
+
+        None if it is no slice or reshape, or if a user needs its elements side by side.
+        """
         kernel = self._placements.kernels[name]
         if kernel is None or len(operands) != 1 or len(kernel.parameters) != 1:
             return None
@@ -76,6 +86,6 @@ class ComputationViews:
         return self._block.view(shape, view)
 
     def _may_view(self, view: View) -> bool:
-        """Return whether slices are to be where their operand is."""
+        """Return whether the policy allows a view of this base."""
         assert self._wanted is not None
         return self._wanted.of_workspace or view.base in self._block.outside

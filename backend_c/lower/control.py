@@ -63,7 +63,7 @@ def call(*operands: V, to_apply: Callee[V], is_composite: bool = False) -> V:
 def fusion(
     *operands: V, calls: Callee[V], kind: str, output_to_operand_aliasing: tuple[Alias, ...] = ()
 ) -> V:
-    """Evaluate the fused computation."""
+    """Evaluate the fused computation; its steps are emitted here."""
     return calls(*operands)
 
 
@@ -95,10 +95,10 @@ def async_start(
     output_to_operand_aliasing: tuple[Alias, ...] = (),
     block: Block,
 ) -> Value:
-    """Return (operands, result, contexts…): everything is done where the last operand is given,
-    or the last part of the result.
+    """Return (operands, result, contexts…); the call runs as soon as its operands are complete.
 
-    Contexts, and a result before that, are zeros.
+    Until the last operand, or the last part of the result, is there, the result is zeros, as
+    contexts always are.
     """
     assert isinstance(shape, TupleShape)
     whole = is_whole(shape, calls.computation)
@@ -116,7 +116,7 @@ def async_update(
     output_to_operand_aliasing: tuple[Alias, ...] = (),
     block: Block,
 ) -> Value:
-    """Add to an asynchronous call; with the last operand and part of the result it is done."""
+    """Add operands to an asynchronous call; it runs once they and its result are complete."""
     if calls is None or compatible(shape, operand_shape):
         return operand
     assert isinstance(operand, tuple) and isinstance(operand[0], tuple)
@@ -135,8 +135,9 @@ def async_done(
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Block) -> Value:
-    """Emit a loop. The state lives in buffers of its own, which each iteration overwrites; what
-    every iteration passes on unchanged stays where it is.
+    """Emit a loop whose state lies in buffers of its own, which each iteration overwrites.
+
+    Elements of the state that the body returns unchanged (loop invariants) stay where they are.
     """
     fixed = _passed_on(body.computation)
     parts = init if isinstance(init, tuple) else (init,)
@@ -155,7 +156,7 @@ def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block:
 
 
 def _passed_on(body: Computation) -> set[int]:
-    """Return the numbers of the elements of a loop's state that its body passes on unchanged."""
+    """Return the indices of the loop-invariant elements of a while's state tuple."""
     (state,) = body.parameters
     if body.root_instruction.opcode != "tuple":
         return set()
@@ -233,7 +234,7 @@ def conditional(
 
 
 def _assign(target: Value, source: Value, block: Block, why: str) -> None:
-    """Emit copies that overwrite ``target`` by ``source`` at once.
+    """Emit copies for the parallel assignment ``target := source``.
 
     A buffer of the target that another part of the source still reads (a swap of two states) is
     saved first.

@@ -1,4 +1,4 @@
-"""Write a contraction around the elementwise instructions that follow it in a fusion."""
+"""Emit a contraction's loop nest with the elementwise instructions after it as its epilogue."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hlo.types import ArrayShape
 
 
 class InnerHero:
-    """Hold a hero that is not the root of its fusion until its epilogue is known.
+    """Defer the loop nest of a hero that is not the root of its fusion until the root is known.
 
-    ``emit`` writes its loop nest around a writer. All that is computed of its elements is at the
-    index at which they are (:mod:`hlo.passes.epilogues`), so that its reader needs to know but the
-    element that is being written.
+    ``emit`` writes the loop nest with a writer. The epilogue reads the hero's elements only at the
+    index being written (:mod:`hlo.passes.epilogues`), so the reader returns the current value,
+    whatever the index.
     """
 
     def __init__(self, opcode: str, shape: ArrayShape, emit: Callable[[Writer], object]) -> None:
@@ -24,7 +24,7 @@ class InnerHero:
         self._value: Expr | None = None
 
     def reader(self) -> Element:
-        """Return the reader of the element that is being written."""
+        """Return the element by which the epilogue reads the value that was just computed."""
 
         def at(*_: Expr) -> Expr:
             assert self._value is not None, "read outside of its epilogue"
@@ -33,7 +33,7 @@ class InnerHero:
         return Element(self._shape, at)
 
     def write(self, result: Element, writer: Writer, scope: Scope) -> None:
-        """Write the loop nest; ``result`` is the root of the fusion."""
+        """Write the loop nest; it stores ``result``, the root of the fusion."""
 
         def epilogue(index: tuple[Expr, ...], values: tuple[Expr, ...]) -> tuple[Expr, ...]:
             self._value = scope.bind(values[0])

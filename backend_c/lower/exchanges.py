@@ -1,9 +1,9 @@
-"""Exchange the buffers of a loop's state instead of copying them.
+"""Swap the buffers of a loop's state instead of copying them (double buffering).
 
 At the end of a trip the new state is copied into the buffers of the state. Where the new one lies
-in a buffer that only the body uses, the two change places instead (:class:`Exchange`): what was the
-old state is where the next trip writes the newer one (double buffering). Small buffers are copied,
-as are those with actual sizes, and parts of others.
+in a buffer that only the body uses, the two trade addresses instead (:class:`Exchange`): the next
+trip writes its new state over the old one. Small buffers are copied, as are those with actual
+sizes, and views.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from backend_c.lower.plan import (
 
 
 def with_exchanges(plan: Plan, least: int) -> Plan:
-    """Replace the last copies of loops' bodies by exchanges, where nothing else sees the source, of
-    buffers of so many bytes at least."""
+    """Replace copies at the ends of loop bodies by exchanges of pointers.
+
+    That is done for buffers of ``least`` bytes or more whose source only the body names.
+    """
     mentions = Counter(b for _, step in in_order(plan.steps) for b in buffers_of(step))
     fixed = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
 
@@ -41,10 +43,10 @@ def with_exchanges(plan: Plan, least: int) -> Plan:
 def _exchanged(
     body: tuple[Step, ...], mentions: Counter[Buffer], fixed: set[Buffer], least: int
 ) -> tuple[Step, ...]:
-    """Replace copies at the end of a body.
+    """Replace the trailing copies of a loop body by exchanges where that is legal.
 
-    A value that only the body names is computed in every trip before it is read, so what is left in
-    its buffer is nothing.
+    An exchange leaves the old state in the source. That is legal if only the body names the source,
+    as each trip then computes it before reading it.
     """
     first = len(body)
     while first and isinstance(body[first - 1], Copy):

@@ -1,8 +1,8 @@
-"""Write a loop over trips inside of a loop over blocks of elements (loop interchange).
+"""Emit the kernel of an interchanged loop: blocks of elements outside, trips inside.
 
-The elements of the state that a block has are in arrays on the stack of the thread that computes
-it, which registers or the first level of the cache hold. What all elements share of the state
-(counters, keys) each block computes for itself. Who asks for it has checked that this is legal:
+A block's elements of the state are in arrays on the stack of its thread, which stay in registers
+or in the first level of the cache. State that all elements share (counters, keys) is computed anew
+by each block. Whether the interchange is legal is decided in
 :mod:`backend_c.lower.loop_interchange`.
 """
 
@@ -47,13 +47,13 @@ _MOST_PARTS = 600  # subexpressions of a loop in lanes: what fits the registers,
 
 @dataclass(frozen=True, slots=True)
 class Interchange:
-    """Say what becomes one kernel, and where the values are that trips change.
+    """Hold a loop that is to become one kernel, with its buffers by the part that they play.
 
-    ``numbers`` are those of launches among all that are merged (:class:`Computed`).
-
-    A block holds of ``own`` an element for each of its lanes, and all of what is ``shared``.
-    ``inputs`` are buffers that no trip changes, and ``shared`` ones that have a value before the
-    first trip; ``outputs`` are ``own`` ones that have one before, or are read afterwards.
+    ``own`` buffers have one element for each lane of a block, ``shared`` ones are small, and
+    complete in each block. ``inputs`` are buffers that no trip changes, and ``shared`` ones with a
+    value before the first trip; ``outputs`` are ``own`` ones with a value before it, or that are
+    read after the loop. ``numbers`` are those of the launches among all that are merged
+    (:class:`Computed`).
     """
 
     repeat: Repeat
@@ -67,7 +67,7 @@ class Interchange:
 
 
 def interchanged_kernel(given: Interchange, block_size: int, *, is_parallel: bool) -> Kernel:
-    """Return the kernel: a loop over blocks of elements, and what is left for a smaller one."""
+    """Build the kernel: a loop over blocks of ``block_size`` elements, then one for the rest."""
     inputs = [_array(f"a{n}", buffer) for n, buffer in enumerate(given.inputs)]
     outputs = [_array(f"r{n}", b)._replace(mutable=True) for n, b in enumerate(given.outputs)]
     arrays = dict(zip((*given.inputs, *given.outputs), (*inputs, *outputs), strict=True))
@@ -98,8 +98,10 @@ def _array(name: str, buffer: Buffer) -> Array:
 
 
 class _Block:
-    """Write what is computed of a block of elements, from ``start`` on: a loop over trips, in it
-    loops over ``lanes``. ``ending`` is that of names, which no other block of a kernel has."""
+    """Write the code of one block of elements from ``start`` on: trips, each with loops over lanes.
+
+    ``ending`` is the suffix of this block's variable names, unique among the kernel's blocks.
+    """
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class _Block:
         self.same: dict[Expr, Variable] = {}  # names that are gone
 
     def written(self) -> tuple[Statement, ...]:
-        """Return all statements."""
+        """Return all statements: loads of the initial state, the loop over trips, the stores."""
         given = self._given
         for buffer in given.outputs:
             self._set(buffer, self._bound(Load(self._arrays[buffer], self._place)))
@@ -140,7 +142,7 @@ class _Block:
         return without_dead_lets([*map(LocalArray, self._held.values()), *self._written])
 
     def _array_of(self, buffer: Buffer) -> Array:
-        """Return the array that has the value of a buffer."""
+        """Return the array that holds a buffer: a local one if the loop changes it."""
         if buffer in self._given.own or buffer in self._given.shared:
             elements = self._lanes if buffer in self._given.own else buffer.shape.elements
             array = _array(f"t{len(self._held)}{self._ending}", buffer)._replace(elements=elements)
@@ -152,7 +154,7 @@ class _Block:
     # Steps
 
     def _steps(self, steps: Sequence[Step]) -> None:
-        """Write steps in order, and what the last of them leave to be stored."""
+        """Write steps in order, and flush the loop over lanes that the last of them left open."""
         for step in steps:
             match step:
                 case Repeat():
@@ -168,8 +170,9 @@ class _Block:
         self._flush()
 
     def _repeat(self, repeat: Repeat) -> None:
-        """Write a loop to which each trip adds another one as long as the predicate holds."""
+        """Write a while loop: a counted loop that each trip extends if the predicate holds."""
         number = next(self._numbers)
+        # Loop IR has counted loops only: the bound is a variable that grows while the loop runs.
         again = Load(self._array_of(repeat.predicate), ix.constant(0))
         one_if = Apply("convert", (again,), INDEX)
         turns = Variable(INDEX, f"turns{number}{self._ending}", mutable=True)
@@ -185,7 +188,7 @@ class _Block:
 
     @contextmanager
     def _inside(self) -> Iterator[list[Statement]]:
-        """Write what is written inside to a list of its own."""
+        """Redirect statements that are written inside to a nested list."""
         outside, self._written = self._written, []
         yield self._written
         self._written = outside
@@ -202,7 +205,7 @@ class _Block:
         self._write_map(one)
 
     def _launch_shared(self, launch: Launch, kernel: Kernel) -> None:
-        """Write the statements of a kernel on what all lanes share."""
+        """Inline a kernel that computes shared state; one thread runs its loops serially."""
         if self._segment.read & {*launch.outputs}:
             self._flush()
         arrays = buffers_by_array(launch, kernel)
@@ -215,7 +218,7 @@ class _Block:
         self.origins |= names.origins(kernel, self._given.numbers[launch])
 
     def _copy_shared(self, source: Array, target: Buffer) -> None:
-        """Write a copy of what all lanes share."""
+        """Write a copy of shared state, element by element, unrolled."""
         if target in self._segment.read:
             self._flush()
         into = self._array_of(target)
@@ -224,7 +227,7 @@ class _Block:
             self._written.append(Store(into, place, Load(source, place)))
 
     def _write_map(self, one: Map) -> None:
-        """Add the loop of a map to the open loop over lanes."""
+        """Inline the loop body of a map into the open loop over lanes."""
         buffers, segment = one.buffers(), self._segment
         known: dict[Load, Variable] = {}
 
@@ -267,13 +270,13 @@ class _Block:
     # Values of a lane
 
     def _bound(self, value: Expr) -> Variable:
-        """Bind a value in the open loop over lanes."""
+        """Bind a value to a new variable in the open loop over lanes."""
         variable = Variable(value.type, f"w{next(self._numbers)}{self._ending}")
         self._segment.lets.append(Let(variable, value))
         return variable
 
     def _value(self, buffer: Buffer) -> Expr:
-        """Return a lane's element of a buffer."""
+        """Return the current lane's element of a buffer: a register if it is known, else a load."""
         values = self._segment.values
         if buffer not in values:
             is_own = buffer in self._given.own
@@ -282,12 +285,12 @@ class _Block:
         return values[buffer]
 
     def _set(self, buffer: Buffer, value: Expr) -> None:
-        """Let a lane's element of a buffer be a value."""
+        """Assign a lane's element of a buffer; it is stored when the loop over lanes is flushed."""
         self._segment.values[buffer] = value
         self._segment.changed[buffer] = None
 
     def _flush(self) -> None:
-        """Write the open loop over lanes, which stores what has changed in it."""
+        """Close the open loop over lanes: write its values and the stores of all it changed."""
         segment, self._segment = self._segment, _Segment()
         loaded = {let.value.array for let in segment.lets if isinstance(let.value, Load)}
         is_fast = self._given.kernels[0].numerics is Numerics.FAST
@@ -297,6 +300,8 @@ class _Block:
         for buffer in segment.changed:
             into = array = self._array_of(buffer)
             if is_run_twice and array in loaded:
+                # The second version of a block would read what the first one stored: new values
+                # wait in an array of their own.
                 into = array._replace(name=f"{array.name}n")
                 self._written.append(LocalArray(into))
                 copied.append(Store(array, self._lane, Load(into, self._lane)))
@@ -316,10 +321,11 @@ class _Block:
 
 
 class _Segment:
-    """Hold the body of a loop over lanes while it is written.
+    """Hold the body of the loop over lanes that is open.
 
-    ``values`` are those of a lane's elements, of which ``changed`` are not stored yet; ``read`` are
-    buffers that all lanes share and of which it reads computed places.
+    ``values`` maps buffers to a lane's element in a register; those in ``changed`` are not stored
+    yet. ``read`` has the shared buffers that it reads at computed offsets, which must not change
+    before it is closed. ``parts`` counts subexpressions.
     """
 
     def __init__(self) -> None:
@@ -332,7 +338,7 @@ class _Segment:
 
 
 def _by_one_thread(statement: Statement) -> Statement:
-    """Return a statement whose loops no threads share."""
+    """Make the loops of a statement serial, or lanes of one thread."""
     statement = with_blocks(statement, lambda block: tuple(map(_by_one_thread, block)))
     if not isinstance(statement, Loop):
         return statement
@@ -340,8 +346,11 @@ def _by_one_thread(statement: Statement) -> Statement:
 
 
 def _is_run_twice(let: Let) -> bool:
-    """Return whether a let has a function that :mod:`backend_c.render.block_versions` computes in
-    one of two ways, in loops that read nothing which they store."""
+    """Return whether a let calls a function that has two versions.
+
+    :mod:`backend_c.render.block_versions` requires that such a loop stores to no array that it
+    loads.
+    """
     return any(
         isinstance(p, Apply) and p.operation in SHORTER and p.type in COMPUTED_IN_F32
         for p in parts([let])

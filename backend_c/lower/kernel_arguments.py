@@ -1,4 +1,4 @@
-"""Read the operands of a kernel where their buffers have them, and write its results."""
+"""Build the readers and the writer that connect a kernel's expressions to its buffers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from backend_c.lower.views import is_dense
 
 
 def inputs_of(operands: Sequence[BufferValue]) -> tuple[Buffer, ...]:
-    """Return the buffers of operands in the order of a kernel's inputs, each once."""
+    """Return a kernel's input buffers: those of operands and their sizes, each once."""
     return tuple(dict.fromkeys(with_sizes(operands)))
 
 
 def with_sizes(values: Sequence[BufferValue]) -> list[Buffer]:
-    """Return all buffers in values, each followed by the buffer of its sizes."""
+    """Flatten values to their buffers, each followed by the buffer of its actual sizes, if any."""
     found: list[Buffer] = []
     for value in values:
         if isinstance(value, tuple):
@@ -50,7 +50,7 @@ def reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) -> 
 
 
 def memoised_value(value: Value, scope: Scope) -> Value:
-    """Memoise the readers of a value."""
+    """Memoise the readers of a value, so that an element is computed once per index."""
     if isinstance(value, Element):
         return memoised(value, scope)
     return tuple(memoised_value(part, scope) for part in value)
@@ -69,6 +69,6 @@ def writer_of(scope: Scope, outputs: Sequence[Buffer], targets: Sequence[Array])
 
 
 def _within(buffer: Buffer) -> tuple[int, ...] | None:
-    """Return the dims of what a buffer is a window of; None if its elements lie side by side."""
+    """Return the dims that linearise a view's indices; None for a dense buffer."""
     dims = buffer.memory_dims
     return None if is_dense(buffer.shape, dims) else dims

@@ -94,7 +94,7 @@ class KernelBuilder:
     def build(
         self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
     ) -> tuple[Kernel, tuple[Buffer, ...]]:
-        """Return the kernel, and the buffers that are its inputs in order, but for its tables."""
+        """Return the kernel, and the buffers of its inputs in order (its tables follow them)."""
         written = set(outputs) if self._is_patch else set()
         inputs = tuple(buffer for buffer in inputs_of(operands) if buffer not in written)
         kernel = self._build_with(operands, inputs, outputs, is_flat=True)
@@ -157,7 +157,7 @@ class KernelBuilder:
         )
 
     def _map_kind(self) -> str:
-        """Name the loops of a map."""
+        """Return the kernel's kind for a fusion without a hero: update, rows or map."""
         if self._is_patch:
             return "update"
         return "rows" if self._rows_by_name else "map"
@@ -238,7 +238,7 @@ class KernelBuilder:
         arguments: Sequence[Value],
         writer: Writer | None,
     ) -> Value:
-        """Return the root's value as readers; nothing if it is a hero, which is written instead."""
+        """Return the readers of a computation's root; () for a hero, whose loops are written."""
         needed = live(computation, lambda instruction: False)
         order = [i for i in computation.instructions if i.name in needed]
         shapes = {i.name: i.shape for i in order}
@@ -296,8 +296,11 @@ class KernelBuilder:
         scope: Scope,
         computed: Computed,
     ) -> Value:
-        """Write the loop nest of a hero, or return its reader: in rows, and before its epilogue,
-        around which it is to be written."""
+        """Write a hero's loop nest if it is the root; else return a reader of its elements.
+
+        A reduction along rows is written where its row is read, a contraction before its epilogue,
+        when the root is known (:class:`InnerHero`).
+        """
         if instruction.name in self._rows_by_name:
             reader = written(None)
             assert isinstance(reader, Element)
@@ -322,7 +325,7 @@ def _write_patch(scope: Scope, patch: Patch | None, writer: Writer, cost: int) -
 
 
 def _index(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:
-    """Return the index of an element by its row-major offset."""
+    """Delinearise a row-major offset to an index."""
     return tuple(ix.delinearize(offset, dims))
 
 
@@ -339,7 +342,7 @@ def _over_row(scope: Scope, dims: Sequence[int], rows: Rows) -> Iterator[Expr]:
 
 
 def _results(computation: Computation, targets: Sequence[Array]) -> Origins:
-    """Return the instruction that each result is of: the root, or of a tuple its operand."""
+    """Return for each result array the instruction it holds: the root, or an operand of a tuple."""
     numbers = {i.name: number for number, i in enumerate(computation.instructions)}
     root = computation.root_instruction
     names = root.operands if root.opcode == "tuple" else (root.name,) * len(targets)
@@ -355,12 +358,12 @@ def _flattened(value: Value) -> list[Element]:
 
 
 def _is_map(statement: Statement) -> bool:
-    """Return whether a statement is what a map consists of: values, and one loop over elements."""
+    """Return whether a statement is a let, or a loop of only lets and stores, as a map has them."""
     if not isinstance(statement, Loop):
         return isinstance(statement, Let)
     return all(isinstance(one, Let | Store) for one in statement.body)
 
 
 def _has_division(body: Sequence[Statement]) -> bool:
-    """Return whether a statement divides indices."""
+    """Return whether an index expression in statements divides (``/`` or ``%``)."""
     return any(ix.has_division(one) for statement in every(body) for one in expressions(statement))

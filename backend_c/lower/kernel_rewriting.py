@@ -1,4 +1,4 @@
-"""Rewrite the body of a kernel that is written, before it is rendered in any dialect."""
+"""Optimize the loop IR of one kernel, before any dialect renders it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backend_c.ir.value_ranges import with_short_sequences
 
 
 def rewritten(body: Sequence[Statement], settings: Settings) -> tuple[Statement, ...]:
-    """Return the statements of a kernel as they are rendered."""
+    """Run the rewrites of loop IR that settings ask for over a kernel's body."""
     body = with_affine_indices(with_decided_selects(body))
     if settings.is_fast and settings.has_lanes:
         body = with_folded_divisions(body)

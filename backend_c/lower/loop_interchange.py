@@ -1,4 +1,4 @@
-"""Interchange loops over trips with those over elements, where trips change each element alone.
+"""Interchange the trips of a `while` with its loops over elements, where elements are independent.
 
 A `while` runs its maps over all elements in every trip, so that a state of any size goes through
 memory as often, and threads wait for each other. Where no element of the state depends on another
@@ -7,9 +7,9 @@ state stays in registers or in the first level of the cache.
 
 That is legal if every step of the loop is one of these, ``n`` being the number of elements:
 
-* a map over ``n`` elements, which reads of what trips change, and stores, its own elements alone;
+* a map over ``n`` elements that reads, of loop-variant buffers, and stores only its own element;
 * a copy of such a buffer;
-* a step on few elements, which all share and which depends on nothing but such: a counter, a key.
+* a step on few elements, shared by all, which depends only on other shared ones: a counter, a key.
   Each block computes it anew, and the loop is kept for those that are needed afterwards.
 
 It does not pay where trips read rows of a larger array: whole rows are read ahead of use, parts of
@@ -65,7 +65,7 @@ _MOST_BYTES = 1 << 14  # of the state of a block: half of the first level of the
 
 
 def with_interchanged_loops(plan: Plan, settings: Settings) -> Plan:
-    """Replace loops by single kernels, of nested ones the outermost that can be replaced."""
+    """Replace loops by interchanged kernels: in a nest the outermost loop for which it is legal."""
     if settings.is_scalar:
         return plan
     kernels = [*plan.kernels]
@@ -74,13 +74,14 @@ def with_interchanged_loops(plan: Plan, settings: Settings) -> Plan:
 
     def change(steps: Sequence[Step], later: set[Buffer]) -> tuple[Step, ...]:
         found: list[Step] = []
+        # Backwards, so that ``later`` has the buffers that the steps after each one read.
         for step in reversed(steps):
             found += reversed(replaced(step, later))
             later = later | {*_reads((step,))}
         return tuple(reversed(found))
 
     def replaced(step: Step, later: set[Buffer]) -> tuple[Step, ...]:
-        """Return what takes the place of a step after which the buffers ``later`` may be read."""
+        """Replace a loop by its kernel if legal; ``later`` are buffers read after it."""
         if isinstance(step, Repeat):
             outside = kept | {*(mentions - _mentions((step,)))}
             found = _interchange(step, kernels, outside, settings.least_interchanged)
@@ -103,13 +104,13 @@ def _mentions(steps: Sequence[Step]) -> Counter[Buffer]:
 
 
 def _reads(steps: Sequence[Step]) -> Counter[Buffer]:
-    """Count how often steps may read each buffer: all that they name but the targets of copies."""
+    """Count how often steps may read each buffer: every mention but as the target of a copy."""
     targets = (step.target for _, step in in_order(steps) if isinstance(step, Copy))
     return _mentions(steps) - Counter(targets)
 
 
 def _launched(found: Interchange, kernels: list[Kernel], settings: Settings) -> Launch:
-    """Add the kernel of a loop to others; return its launch."""
+    """Append the interchanged kernel to ``kernels``; return its launch."""
     operations, _ = _operations(found.repeat, found)
     # Each thread of a GPU has one element.
     block_size = 1 if settings.has_blocks else _block_size(found)
@@ -121,7 +122,7 @@ def _launched(found: Interchange, kernels: list[Kernel], settings: Settings) -> 
 
 
 def merged_origin(repeat: Repeat, launches: Iterable[Launch]) -> Origin:
-    """Return what the one launch is for that takes the place of a loop with these."""
+    """Return the origin of the launch that replaces a loop, with that of each launch in it."""
     around = dict(_loops_around(repeat, ()))
     origins = [
         replace(one, joined=(), loops=around[step])
@@ -144,14 +145,13 @@ def _loops_around(
 
 
 def _numbered(repeat: Repeat, shared: set[Buffer]) -> dict[Launch, int]:
-    """Return the launches in a loop, those on what all elements share last, with their numbers
-    among all launches that were merged."""
+    """Number the launches in a loop for :class:`Computed`, those that compute shared state last."""
     launches = [step for _, step in in_order((repeat,)) if isinstance(step, Launch)]
     return merged_numbers(sorted(launches, key=lambda step: step.outputs[0] in shared))
 
 
 def merged_numbers(launches: Iterable[Launch]) -> dict[Launch, int]:
-    """Return the number of each launch among all that are merged: its own, then those it has."""
+    """Number launches that are merged: each takes a number, and one per launch merged before."""
     numbers: dict[Launch, int] = {}
     number = 0
     for launch in launches:
@@ -162,7 +162,7 @@ def merged_numbers(launches: Iterable[Launch]) -> dict[Launch, int]:
 
 
 def _of_shared(repeat: Repeat, found: Interchange) -> Repeat:
-    """Return a loop without what it does on single elements."""
+    """Strip a loop to the steps that compute shared state."""
 
     def change(steps: Sequence[Step]) -> tuple[Step, ...]:
         return tuple(
@@ -175,7 +175,7 @@ def _of_shared(repeat: Repeat, found: Interchange) -> Repeat:
 
 
 def _written(step: Step) -> set[Buffer]:
-    """Return the buffers that a step changes."""
+    """Return the buffers that a step, or a step inside it, changes."""
     return read_and_changed(step)[1]
 
 
@@ -185,8 +185,7 @@ def _written(step: Step) -> set[Buffer]:
 def _interchange(
     repeat: Repeat, kernels: Sequence[Kernel], outside: set[Buffer], least: int
 ) -> Interchange | None:
-    """Return what becomes the kernel of a loop of ``least`` elements or more, None if that is not
-    legal or does not pay."""
+    """Analyse a loop over ``least`` elements or more; None if illegal or unprofitable."""
     read, changed = read_and_changed(repeat)
     elements = _elements(repeat, kernels)
     if elements < least or any(b.sizes is not None for b in read | changed):
@@ -209,7 +208,7 @@ def _interchange(
 
 
 def _elements(repeat: Repeat, kernels: Sequence[Kernel]) -> int:
-    """Return the number of elements of the largest map in a loop."""
+    """Return the extent of the largest map in a loop; 0 if it has none."""
     return max(
         (
             ix.value_of(one.loop.extent) or 0
@@ -221,13 +220,13 @@ def _elements(repeat: Repeat, kernels: Sequence[Kernel]) -> int:
 
 
 def _in_order_of_use(repeat: Repeat) -> list[Buffer]:
-    """Return the buffers of a loop, each once."""
+    """Return the buffers that a loop names, in the order of their first use."""
     steps = (step for _, step in in_order((repeat,)))
     return list(dict.fromkeys(b for step in steps for b in buffers_of(step)))
 
 
 def _is_legal(step: Step, found: Interchange, changed: set[Buffer]) -> bool:
-    """Return whether a step lets each element depend on its own past alone."""
+    """Return whether after a step each element depends on its own past and shared state only."""
     match step:
         case Repeat():
             return step.predicate in found.shared or step.predicate not in changed
@@ -245,7 +244,7 @@ def _is_legal(step: Step, found: Interchange, changed: set[Buffer]) -> bool:
 
 
 def _is_on_shared(launch: Launch, found: Interchange, changed: set[Buffer]) -> bool:
-    """Return whether a kernel computes what all elements share of nothing but such."""
+    """Return whether a kernel writes shared state only, and reads no other loop-variant buffer."""
     kernel = found.kernels[launch.kernel]
     return (
         kernel.is_plain
@@ -256,7 +255,7 @@ def _is_on_shared(launch: Launch, found: Interchange, changed: set[Buffer]) -> b
 
 
 def _is_on_own(one: Map, found: Interchange, changed: set[Buffer]) -> bool:
-    """Return whether a map reads and stores, of what trips change, what is its element's own."""
+    """Return whether a map accesses loop-variant, unshared buffers at its own index only."""
     buffers, own = one.buffers(), one.loop.variable
     if ix.value_of(one.loop.extent) != found.elements:
         return False
@@ -272,7 +271,7 @@ def _is_on_own(one: Map, found: Interchange, changed: set[Buffer]) -> bool:
 
 
 def _operations(repeat: Repeat, found: Interchange) -> tuple[int, int]:
-    """Return the number of operations of a trip on an element, and on what all share."""
+    """Count the operations of one trip: (on each element, on shared state)."""
     counts = [0, 0]
     for _, step in in_order((repeat,)):
         if isinstance(step, Launch):
@@ -284,7 +283,7 @@ def _operations(repeat: Repeat, found: Interchange) -> tuple[int, int]:
 
 
 def _applied(body: Sequence[Statement]) -> int:
-    """Return the number of operations of statements, as often as loops inside loops run them."""
+    """Count operations, those of nested loops once for each level that they are nested in."""
     count = 0
     for statement in body:
         count += sum(isinstance(part, Apply) for part in parts([statement]))
@@ -293,7 +292,7 @@ def _applied(body: Sequence[Statement]) -> int:
 
 
 def _block_size(found: Interchange) -> int:
-    """Return the elements of a block: a number that divides all, if one is near."""
+    """Choose the elements of a block: near the size wished for, if possible a divisor of all."""
     held = [_bytes(buffer) for buffer in found.own]
     wished = max(_BLOCK_BYTES // max(held), _LEAST_BLOCK)
     wished = (
@@ -308,7 +307,7 @@ def _block_size(found: Interchange) -> int:
 
 
 def _bytes(buffer: Buffer) -> int:
-    """Return the bytes of an element as registers hold it."""
+    """Return the bytes of one element in a register: narrow floats are held as f32."""
     element_type = buffer.shape.element_type
     size = element_type.numpy.itemsize
     return max(size, 4) if element_type.is_float else size

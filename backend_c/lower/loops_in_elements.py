@@ -1,6 +1,6 @@
-"""Write inside a computation that is called per element what has loops of its own.
+"""Emit control flow and loop nests inside a computation that is called per element.
 
-Its results are on the stack of the thread that computes the element.
+One thread runs them; results are in local arrays on its stack.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from hlo.walk import call, function_name
 
 
 def is_nested(columns: Columns, instruction: Instruction) -> bool:
-    """Return whether an instruction is a branch, a loop, a loop nest or an array of constants."""
+    """Return whether an instruction in a per-element computation needs statements or a local array.
+
+    That is a branch, a loop, a loop nest, or a constant that is no scalar.
+    """
     name = function_name(instruction.opcode)
     is_array = isinstance(instruction.shape, ArrayShape) and instruction.shape.rank > 0
     is_constant = instruction.opcode == "constant" and is_array
@@ -37,7 +40,7 @@ def nested(
     operand_shape: Shape | None,
     scope: Scope,
 ) -> Value:
-    """Write it here, by one thread; return readers of its results.
+    """Emit an instruction's statements where the current element is computed; return its readers.
 
     Raises Unsupported for what has effects, and for arrays that the stack does not take.
     """
@@ -62,7 +65,7 @@ def nested(
 
 
 def _constant(instruction: Instruction, scope: Scope) -> Element:
-    """Return the reader of an array of constants, which the kernel is given."""
+    """Return the reader of a constant array, which becomes a table passed to the kernel."""
     literal, shape = instruction.attributes["literal"], instruction.shape
     assert isinstance(literal, Literal) and isinstance(shape, ArrayShape)
     if literal.is_elided:

@@ -58,7 +58,7 @@ def lower(module: Module, settings: Settings) -> Plan:
 
 
 def _lowered(module: Module, settings: Settings, views: Views | None = None) -> Plan:
-    """Lower a module, with arrays within others as ``views`` says, else with copies of them."""
+    """Lower a module; ``views`` says which arrays lie within others, None that none does."""
     lowering = Lowering(module, columns(), settings, views)
     values = [lowering.new_buffers(p.shape) for p in module.entry.parameters]
     arguments = [buffer for value in values for buffer in lowering.buffers_of(value)]
@@ -136,8 +136,10 @@ class Lowering(Block):
         return walk(computation, arguments, run, order)
 
     def _kernel(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> Computation | None:
-        """Return what an instruction computes by one kernel; None if it is control flow, plumbing
-        of values, or computes nothing."""
+        """Return the computation of the kernel that an instruction becomes.
+
+        None if it is control flow, plumbing of values, a parameter or a constant.
+        """
         if instruction.opcode == "fusion":
             return self._module.computation(str(instruction.attributes["calls"]))
         # Plumbing has functions there, too, and needs no kernel outside of kernels.
@@ -148,7 +150,7 @@ class Lowering(Block):
     def _patched(
         self, fusion: Instruction, fused: Computation, operands: list[Value]
     ) -> Buffer | None:
-        """Return the buffer that a fusion updates in place: its operand's, or a copy; or None."""
+        """Return the buffer that an in-place update writes: its operand's or a copy; else None."""
         number = updated_operand(fusion, fused)
         if number is None:
             return None
@@ -157,7 +159,7 @@ class Lowering(Block):
         return buffer
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
-        """Return a computation as control flow calls it."""
+        """Return a callee as a function of argument buffers that emits its steps."""
         return lambda *arguments: self.evaluate(computation, arguments)
 
     def _constant(self, instruction: Instruction) -> Value:

@@ -1,5 +1,4 @@
-"""Take launches of maps apart: kernels that are one loop over elements, which only binds and
-stores."""
+"""Recognise launches of maps: kernels that are one loop over elements of only lets and stores."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _LANES = ("lanes", "parallel lanes")
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Hold the parts of a map: values bound once, and the loop over all elements."""
+    """Hold the parts of a map's launch: lets before the loop, and the loop over all elements."""
 
     launch: Launch
     kernel: Kernel
@@ -46,14 +45,14 @@ class Map:
         return [statement for statement in self.loop.body if isinstance(statement, Store)]
 
     def size(self) -> int:
-        """Return the number of subexpressions."""
+        """Return the number of subexpressions, a measure of code size and register pressure."""
         return sum(1 for _ in parts((*self.bound, *self.loop.body)))
 
 
 def map_of(launch: Launch, kernel: Kernel) -> Map | None:
-    """Return the parts of a launch that is a map, each result of which is stored once; else None.
+    """Match a launch as a map with one store per result; None if it is anything else.
 
-    Where it stores to is for the caller to ask.
+    The offsets of the stores are not checked.
     """
     *bound, loop = kernel.body
     if not kernel.is_plain or not isinstance(loop, Loop) or loop.kind not in _LANES or loop.sums:
@@ -75,7 +74,7 @@ def map_of(launch: Launch, kernel: Kernel) -> Map | None:
 
 
 def buffers_by_array(launch: Launch, kernel: Kernel) -> dict[Array, Buffer]:
-    """Return the buffers of the arrays of a kernel that is launched."""
+    """Map a kernel's arrays (inputs, outputs, scratch) to the buffers of a launch."""
     arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     buffers = (*launch.inputs, *launch.outputs, *launch.scratch)
     return dict(zip(arrays, buffers, strict=True))

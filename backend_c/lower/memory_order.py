@@ -1,9 +1,9 @@
-"""Order the steps of a plan so that less memory is alive at once.
+"""Reorder the steps of a plan so that the peak of live bytes is lower (scheduling for memory).
 
 Texts often have the branches of a network side by side, layer by layer, so that an array of each
 is alive. Two orders are tried beside that of the text: always the step after which least is alive
-(list scheduling), and depth first what the result needs, of several operands first the one whose
-own steps take most (Sethi and Ullman, "The generation of optimal code for arithmetic expressions",
+(list scheduling), and depth first from the results, of several operands first the one whose own
+steps take most (Sethi and Ullman, "The generation of optimal code for arithmetic expressions",
 1970). Steps inside loops and branches stay as they are.
 """
 
@@ -20,8 +20,10 @@ _MOST_STEPS = 1024  # of these every step is looked at beside every other
 
 
 def with_least_memory(plan: Plan, *changes: Callable[[Plan], Plan]) -> Plan:
-    """Return a plan with its steps in the order of which the liveness bound is least, after what
-    one of ``changes`` makes of an order; of equal ones the first."""
+    """Choose the order of steps with the least peak of live bytes, after one of ``changes``.
+
+    Every order is combined with every change; the first of equal ones wins, the text's order first.
+    """
     plans = [plan]
     if len(plan.steps) <= _MOST_STEPS:
         graph = _graph(plan)
@@ -33,8 +35,7 @@ def with_least_memory(plan: Plan, *changes: Callable[[Plan], Plan]) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Hold by the number of each step those that must come before it, and the buffers in the
-    workspace that it names."""
+    """Hold the dependency graph of steps by number: predecessors, and workspace buffers named."""
 
     before: Sequence[set[int]]
     buffers: Sequence[set[Buffer]]
@@ -46,7 +47,7 @@ def _ordered(plan: Plan, order: Sequence[int]) -> Plan:
 
 
 def _graph(plan: Plan) -> _Graph:
-    """Find which steps may not change places: one reads, or changes, what the other changes."""
+    """Build the dependency graph of a plan: read after write, write after read or write."""
     ours, common = workspace_lifetimes(plan).keys(), overlapping(plan)
     last: dict[Buffer, int] = {}  # the step that changed a buffer last
     readers: dict[Buffer, set[int]] = {}  # since then
@@ -57,6 +58,7 @@ def _graph(plan: Plan) -> _Graph:
         named = read | changed
         needed = {last[other] for buffer in named for other in common[buffer] if other in last}
         for buffer in changed:
+            # Write after read: a change waits for every reader of the old value.
             needed.update(*(readers.get(other, ()) for other in common[buffer]))
             readers.pop(buffer, None)
             last[buffer] = number
@@ -68,7 +70,7 @@ def _graph(plan: Plan) -> _Graph:
 
 
 class _Alive:
-    """Follow how many bytes are alive while steps are put in order."""
+    """Track the live buffers of a partial schedule."""
 
     def __init__(self, graph: _Graph) -> None:
         self._buffers = graph.buffers
@@ -79,20 +81,20 @@ class _Alive:
         self._begun: set[Buffer] = set()
 
     def growth(self, step: int) -> int:
-        """Return how many bytes more are alive after a step."""
+        """Return the change of live bytes that scheduling a step next would cause."""
         named = self._buffers[step]
         begun = sum(buffer.bytes for buffer in named if buffer not in self._begun)
         return begun - sum(buffer.bytes for buffer in named if self._waiting[buffer] == 1)
 
     def run(self, step: int) -> None:
-        """Note that a step is done."""
+        """Schedule a step: its buffers are live until their last remaining step."""
         for buffer in self._buffers[step]:
             self._begun.add(buffer)
             self._waiting[buffer] -= 1
 
 
 def _least_alive(graph: _Graph) -> list[int]:
-    """Order steps so that after each as little is alive as can be."""
+    """Schedule greedily: of the ready steps always the one after which least is live."""
     alive = _Alive(graph)
     order: list[int] = []
     done: set[int] = set()
@@ -108,7 +110,7 @@ def _least_alive(graph: _Graph) -> list[int]:
 
 
 def _depth_first(graph: _Graph) -> list[int]:
-    """Order steps so that what one needs is computed right before it, what takes most first."""
+    """Schedule depth first: each step's predecessors right before it, the costliest first."""
     takes = _needs(graph)
     order: list[int] = []
     done: set[int] = set()
@@ -127,8 +129,10 @@ def _depth_first(graph: _Graph) -> list[int]:
 
 
 def _needs(graph: _Graph) -> Mapping[int, int]:
-    """Return by step how many bytes are alive while it, and all before it, are computed, as if no
-    two steps shared an operand."""
+    """Estimate by step the peak bytes of computing it and all its predecessors.
+
+    The estimate is that of Sethi and Ullman for trees, as if no two steps shared an operand.
+    """
     needs: dict[int, int] = {}
     for step, before in enumerate(graph.before):
         named = graph.buffers[step]

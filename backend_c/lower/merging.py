@@ -46,7 +46,7 @@ def with_merged_loops(plan: Plan) -> Plan:
 
 
 class _Merging:
-    """Merge the launches of one plan."""
+    """Merge the launches of one plan; ``kernels`` grows by the merged ones."""
 
     def __init__(self, plan: Plan) -> None:
         self.kernels = [*plan.kernels]
@@ -64,7 +64,8 @@ class _Merging:
         return tuple(done)
 
     def _joined(self, done: list[Step], launch: Launch) -> bool:
-        """Merge a launch with one of the last steps, if it can be."""
+        """Merge a launch into one of the last ``_BACK`` steps, if one fits; return whether it
+        did."""
         later = self._map(launch)
         if later is None:
             return False
@@ -83,14 +84,14 @@ class _Merging:
         return False
 
     def _map(self, launch: Launch) -> Map | None:
-        """Return the parts of a launch that is a map in the order of the elements, else None."""
+        """Return a launch as a map that stores element i of each result in trip i; else None."""
         found = map_of(launch, self.kernels[launch.kernel])
         if found is None or any(s.offset != found.loop.variable for s in found.stores()):
             return None
         return found
 
     def _is_wanted(self, earlier: Map, later: Map) -> bool:
-        """Return whether two maps may be one loop, which reads less then."""
+        """Return whether fusing two maps is legal and saves a read of a large enough array."""
         if (
             earlier.loop.extent != later.loop.extent
             or earlier.kernel.numerics != later.kernel.numerics
@@ -111,7 +112,7 @@ class _Merging:
         return all(load.offset == own for load in later.loads() if buffers[load.array] in written)
 
     def _one(self, earlier: Map, later: Map) -> Launch:
-        """Return the launch of both loops as one."""
+        """Build the merged kernel of two maps; return its launch."""
         launches = earlier.launch, later.launch
         dead = {b for b in launches[0].outputs if self._is_dead(b, launches[1])}
         rest = [b for b in launches[1].inputs if b not in earlier.buffers().values()]
@@ -125,7 +126,7 @@ class _Merging:
         return Launch(len(self.kernels) - 1, inputs, outputs, (), origin)
 
     def _is_dead(self, buffer: Buffer, reader: Launch) -> bool:
-        """Return whether only one launch reads what another one writes to a buffer."""
+        """Return whether ``reader`` alone reads a buffer, so that it need not be stored."""
         is_read = buffer in reader.inputs
         return is_read and buffer not in self._kept and self._uses[buffer] == 2
 
@@ -137,7 +138,7 @@ def _one_kernel(
     outputs: Sequence[Buffer],
     number: int,
 ) -> Kernel:
-    """Return the kernel of both loops; ``number`` makes the names of variables different."""
+    """Fuse the loops of two maps into one kernel; ``number`` makes names of variables unique."""
     arrays = {**later.arrays(), **earlier.arrays()}
     arrays = {
         buffer: arrays[buffer]._replace(name=f"{letter}{n}")
@@ -206,12 +207,12 @@ def _one_kernel(
 
 
 def _conflicts(launch: Launch, other: Step) -> bool:
-    """Return whether a launch and a step may not change places."""
+    """Return whether a launch depends on a step, or the step on it: they may not be reordered."""
     read, changed = map(_bases, read_and_changed(other))
     outputs, inputs = _bases(launch.outputs), _bases(launch.inputs)
     return bool(outputs & (read | changed) or inputs & changed)
 
 
 def _bases(buffers: Iterable[Buffer]) -> set[Buffer]:
-    """Return the memory that buffers are, or lie in."""
+    """Return the buffers with memory of their own in which buffers lie."""
     return {buffer.base for buffer in buffers}

@@ -1,4 +1,4 @@
-"""Decide which buffers an instruction may overwrite: those of operands that nothing needs later."""
+"""Decide which buffers an instruction may overwrite: those of operands that are dead after it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hlo.passes.rewriting import integer
 
 
 class Ownership:
-    """Follow the values of one computation while it is evaluated in the order of its text.
+    """Track the last uses of one computation's values, evaluated in the order of its text.
 
     A buffer may be overwritten if this computation allocated it, or was given it (``given``: the
-    state of a loop), and no value that is needed later has it or a part of it. Arguments of the
-    program and its constants are never overwritten.
+    state of a loop), and no value that is needed later overlaps it. Arguments of the program and
+    its constants are never overwritten.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Ownership:
         self._values = dict(zip(names, arguments, strict=True))
 
     def note(self, instruction: Instruction, value: Value) -> None:
-        """Remember the value of an instruction."""
+        """Record the buffers that an instruction's value lies in."""
         self._values[instruction.name] = value
 
     def reusable(self, instruction: Instruction, operands: Sequence[Value]) -> set[Buffer]:
@@ -62,12 +62,12 @@ class Ownership:
         }
 
     def _is_mine(self, buffer: Buffer) -> bool:
-        """Return whether this computation allocated the memory of a buffer, or was given it."""
+        """Return whether this computation owns a buffer: allocated its memory, or was given it."""
         base = buffer.base
         return base.number >= self._first or not self._given.isdisjoint((buffer, base))
 
     def _needed_after(self, position: int) -> Iterator[Value]:
-        """Yield the values, and the parts of tuples, that instructions after a position use."""
+        """Yield the values, or parts of tuples, that instructions after a position use."""
         for name, value in self._values.items():
             if self._last.get(name, -1) > position:
                 yield value

@@ -1,7 +1,7 @@
-"""Place the parts of concatenations where the results are, so that nothing is moved there later.
+"""Place the parts of concatenations in the result's buffer, so that nothing is copied there later.
 
-A concatenation is then nothing, but for parts that are elsewhere already: each of those is written
-by a kernel of its own.
+A concatenation then takes no step, but for parts that lie elsewhere already: a kernel copies each
+of those.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _BY_INDEX = of_family(ELEMENTWISE) | of_family(DATA_MOVEMENT) | _HEROES
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Describe an operand of a concatenation: the instruction that computes it in the callee, its
-    shape, and the index at which it begins in the result.
+    """Describe an operand of a concatenation: instruction, shape, first index in the result.
 
-    ``source`` is the operand of the kernel whose elements it has, in the same order, if it has.
+    ``name`` is the instruction within the callee. ``source`` is the instruction outside of it that
+    has the same elements in the same order; None if the callee computes the part.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """Hold an instruction that concatenates, as a computation, and its parts."""
+    """Hold a kernel that concatenates: its computation, the result's shape, and its parts."""
 
     callee: Computation
     shape: ArrayShape
@@ -48,7 +48,7 @@ class Concatenation:
 
 
 def concatenation(callee: Computation, operands: Sequence[str]) -> Concatenation | None:
-    """Return what a kernel concatenates, by the names of its operands; None if it does not."""
+    """Match a kernel whose root is a concatenate of static arrays; None if it is not."""
     root = callee.root_instruction
     if root.opcode != "concatenate" or not is_static_array(root.shape):
         return None
@@ -69,16 +69,16 @@ def concatenation(callee: Computation, operands: Sequence[str]) -> Concatenation
 
 
 def _unreshaped(name: str, by_name: Mapping[str, Instruction]) -> str:
-    """Return the instruction of which another has the elements in the same order."""
+    """Follow reshapes and copies back to the instruction that has the same elements in order."""
     while by_name[name].opcode in ("reshape", "copy") and is_static_array(by_name[name].shape):
         (name,) = by_name[name].operands
     return name
 
 
 class Placements:
-    """Decide for one computation which instructions write into the result of a concatenation.
+    """Decide for one computation which instructions write into the buffer of a concatenation.
 
-    ``kernels`` has what an instruction computes as one kernel; None if it is none.
+    ``kernels`` maps an instruction to the computation of its kernel; None if it has none.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Placements:
             self.found[instruction.name] = found
 
     def _memory_dims(self, name: str) -> tuple[int, ...]:
-        """Return the dims by which an index of an instruction becomes an offset."""
+        """Return the dims that linearise an instruction's indices: of a part, the whole's."""
         own = array(self._by_name[name].shape).dims
         if name not in self._places:
             return own
@@ -123,7 +123,7 @@ class Placements:
         return self._memory_dims(whole) if part.shape.dims == own else own
 
     def _may_place(self, part: Part, found: Concatenation, dims: tuple[int, ...]) -> bool:
-        """Return whether the instruction that a part is can be written where the result is."""
+        """Return whether a part's kernel can write it into the concatenation's buffer."""
         source = part.source
         if source is None or source in self._places:
             return False
@@ -140,11 +140,11 @@ class Placements:
         return not is_reshaped and by_index and self.is_read_by_index(source)
 
     def is_read_by_index(self, name: str) -> bool:
-        """Return whether all that use an instruction take its elements by their index."""
+        """Return whether all users read an instruction by index, so that its strides may differ."""
         return name != self._root and all(map(self._reads_by_index, self._users[name]))
 
     def _reads_by_index(self, user: Instruction) -> bool:
-        """Return whether an instruction takes the elements of its operands by their index."""
+        """Return whether a user's kernel reads its operands by index, through their strides."""
         callee = self.kernels[user.name]
         if callee is None or "output_to_operand_aliasing" in user.attributes:
             return False
@@ -153,8 +153,10 @@ class Placements:
         )
 
     def view(self, name: str, result: Callable[[str], Buffer]) -> View | None:
-        """Return the place of an instruction in the result of a concatenation, whose buffer
-        ``result`` gives; None if it has none."""
+        """Return an instruction's view of the concatenation it is part of; None if it has none.
+
+        ``result`` returns the buffer of a concatenation by name.
+        """
         if name not in self._places:
             return None
         whole, part = self._places[name]
@@ -162,8 +164,11 @@ class Placements:
         return view if dims == part.shape.dims else View(view.base, view.start, dims)
 
     def left(self, name: str) -> Iterator[tuple[Part, Computation, tuple[int, ...]]]:
-        """Yield the parts of a concatenation that nothing has written yet, each with what computes
-        it and the numbers of the operands that this takes."""
+        """Yield the parts of a concatenation that are not written in place.
+
+        Each comes with the computation that computes it, and the numbers of the operands that this
+        takes.
+        """
         found = self.found[name]
         for part in found.parts:
             if part.source is None or self._places.get(part.source) != (name, part):
@@ -171,7 +176,9 @@ class Placements:
 
 
 def _computed_alone(callee: Computation, name: str) -> tuple[Computation, tuple[int, ...]]:
-    """Return what computes one instruction of a computation, and the parameters that it takes."""
+    """Extract one instruction with its producers from a computation; return it with the numbers of
+    the parameters that it takes.
+    """
     whole = Computation(callee.name, callee.instructions, name, callee.annotations)
     needed = live(whole, lambda instruction: False)
     taken = [n for n, p in enumerate(callee.parameters) if p.name in needed]
@@ -187,8 +194,10 @@ def _computed_alone(callee: Computation, name: str) -> tuple[Computation, tuple[
 
 
 def slice_view(callee: Computation, operand: Buffer) -> tuple[View, ArrayShape] | None:
-    """Return where the result of a computation is that has but an operand's elements side by side
-    in their order, or those of a window of it; None if it has others."""
+    """Return the view of an operand that a chain of reshapes, copies and unit-stride slices is.
+
+    None if the computation is anything else, or if a reshape follows a window that is not dense.
+    """
     by_name = {i.name: i for i in callee.instructions}
     chain = [callee.root_instruction]
     while chain[-1].opcode in ("reshape", "copy", "slice") and len(chain) < len(by_name):
@@ -209,7 +218,7 @@ def slice_view(callee: Computation, operand: Buffer) -> tuple[View, ArrayShape] 
 
 
 def _step(instruction: Instruction, shape: ArrayShape, operand: Buffer) -> View | None:
-    """Return the place of what an instruction makes of an operand; None if it is none."""
+    """Return the view that a slice, copy or reshape makes of an operand; None if it is none."""
     if instruction.opcode == "slice":
         ranges = slices(instruction, "slice")
         if any(stride != 1 for _, _, stride in ranges):

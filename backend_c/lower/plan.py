@@ -1,4 +1,4 @@
-"""Define the plan, what a compiled module does at run time as data: buffers, kernels, and steps."""
+"""Define the plan: a lowered module as data, with its buffers, kernels, and steps at run time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlo.types import ArrayShape
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """Represent the memory of one array value, row-major; each object is another buffer.
+    """Represent the memory of one array value, row-major; compared by identity.
 
     ``sizes`` is the s32 buffer with the actual size of every dimension, if some are bounded.
     A buffer with a ``view`` has no memory of its own (:mod:`backend_c.lower.views`).
@@ -37,14 +37,16 @@ class Buffer:
 
     @property
     def memory_dims(self) -> tuple[int, ...]:
-        """Return the dims by which an index becomes an offset in memory."""
+        """Return the dims whose row-major strides linearise an index; a view has its own."""
         return self.shape.dims if self.view is None else self.view.dims
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Place an array within another one, of the same element type: its first element is ``start``
-    elements behind the first one of ``base``, the others where ``dims`` have them."""
+    """Place an array within ``base``, a buffer of the same element type.
+
+    Its first element is ``start`` elements after that of the base; ``dims`` give its strides.
+    """
 
     base: Buffer
     start: int
@@ -56,12 +58,12 @@ Value = Buffer | tuple["Value", ...]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Say where a step comes from, for whoever explains the program; no code depends on it.
+    """Name the instruction that a step was lowered from, for explanations; no code depends on it.
 
-    ``computation`` and ``instruction`` are names after all passes. Of a launch, ``computes`` is
-    what the kernel computes, ``in_place`` whether it only updates its result. Of a copy, ``why`` is
-    the reason for it. ``joined`` are those of launches that were merged with this one. ``loops``
-    are those whose trips the kernel makes itself, outermost first.
+    ``computation`` and ``instruction`` are names after all passes. For a launch, ``computes`` is
+    the kernel's computation, and ``in_place`` whether it only updates its result. For a copy,
+    ``why`` is the reason for it. ``joined`` are the origins of launches that were merged into this
+    one, ``loops`` those of while loops whose trips the kernel itself makes, outermost first.
     """
 
     computation: str = ""
@@ -95,8 +97,9 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Let two buffers of the same size change places: what the source held, the target does then.
-    The source may hold anything.
+    """Swap the addresses of two buffers of the same size: the target then has the source's value.
+
+    The source's value is undefined afterwards.
     """
 
     source: Buffer
@@ -175,7 +178,7 @@ def map_steps(
 
 
 def with_launched_kernels(plan: Plan) -> Plan:
-    """Return a plan with the kernels that are launched alone, in their order."""
+    """Remove kernels that no step launches, and renumber the others in the order of launches."""
     numbers: dict[int, int] = {}
     for _, step in in_order(plan.steps):
         if isinstance(step, Launch):
@@ -191,7 +194,7 @@ def with_launched_kernels(plan: Plan) -> Plan:
 
 
 def inner_steps(step: Step) -> tuple[Step, ...]:
-    """Return the steps inside a step, in order."""
+    """Return the steps directly inside a loop or a branch, in order."""
     match step:
         case Repeat(condition, _, body):
             return (*condition, *body)
@@ -202,7 +205,7 @@ def inner_steps(step: Step) -> tuple[Step, ...]:
 
 
 def buffers_of(step: Step) -> tuple[Buffer, ...]:
-    """Return the buffers that a step itself names."""
+    """Return the buffers that a step itself names, without those of steps inside it."""
     match step:
         case Launch(_, inputs, outputs, scratch):
             return (*inputs, *outputs, *scratch)

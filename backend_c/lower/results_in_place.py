@@ -1,7 +1,7 @@
-"""Write results where operands were that nothing needs later.
+"""Let results overwrite operands that are dead after the kernel, to save memory.
 
 A kernel that reads each element of an operand only right before it writes its result there, as
-maps do, and contractions of what they add to their sums (a residual), needs no memory of its own
+maps do, and contractions of the addend in their epilogue (a residual), needs no memory of its own
 for its result. It then has one array in place of two, as C assumes of two pointers that what is
 written through one is not read through the other.
 """
@@ -54,17 +54,17 @@ from hlo.passes.epilogues import WRITTEN_ONCE
 
 
 def with_coalesced_copies(plan: Plan) -> Plan:
-    """Return a plan in which values are computed where they are copied to, if that is right."""
+    """Coalesce copies: compute values directly in the buffers they are copied to, where legal."""
     return _changed(plan, has_results_in_place=False)
 
 
 def with_results_in_place(plan: Plan) -> Plan:
-    """Return a plan in which results are where operands were, too."""
+    """Let results overwrite dead operands, and coalesce copies."""
     return _changed(plan, has_results_in_place=True)
 
 
 def _changed(plan: Plan, *, has_results_in_place: bool) -> Plan:
-    """Return a plan with buffers in one place that were in two."""
+    """Coalesce copies, and on request results with operands; rewrite kernels and steps."""
     search = _Search(plan)
     for launch in search.launches if has_results_in_place else ():
         search.visit(launch)
@@ -75,10 +75,12 @@ def _changed(plan: Plan, *, has_results_in_place: bool) -> Plan:
 
 
 class _Search:
-    """Find operands that results may overwrite, launch by launch in the order of the text."""
+    """Find pairs of buffers that may be one, launch by launch in the order of the text."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._results = plan, set(plan.results)
+        # Views alias parts of other buffers, and exchanges change addresses at run time: neither
+        # has the one address that coalescing needs.
         fixed = with_views(plan).union(*exchanged(plan.steps))
         self._ours = workspace_lifetimes(plan).keys() - fixed
         self._lives = lifetimes(plan.steps)
@@ -88,12 +90,13 @@ class _Search:
         self._places: dict[Buffer, Buffer] = {}  # where buffers are now that are elsewhere
         launches = [step for _, step in in_order(plan.steps) if isinstance(step, Launch)]
         number = Counter(launch.kernel for launch in launches)
+        # A kernel that is launched twice cannot be rewritten for one of its launches.
         self.launches = [one for one in launches if number[one.kernel] == len(one.outputs) == 1]
         self._named = Counter(b for _, step in in_order(plan.steps) for b in {*buffers_of(step)})
         self.kernels: dict[int, Kernel] = {}  # those that are changed, by number
 
     def visit(self, launch: Launch) -> None:
-        """Let the result of a launch overwrite one of the operands, if it can."""
+        """Let the result of a launch overwrite the first operand that allows it, if one does."""
         kernel, (result,) = self._plan.kernels[launch.kernel], launch.outputs
         if result not in self._ours | self._results or result in launch.inputs:
             return
@@ -106,13 +109,13 @@ class _Search:
                     return
 
     def _dies(self, operand: Buffer, result: Buffer) -> bool:
-        """Return whether an operand of a launch is needed last where the result is first."""
+        """Return whether an operand's live range ends at the step where the result's begins."""
         if operand not in self._ours:
             return False
         return self._lives[self._at(operand)][1] == self._lives[result][0]
 
     def _join(self, operand: Buffer, result: Buffer) -> None:
-        """Put a result where an operand is; both where a result of the program is, if it is one."""
+        """Coalesce an operand and a result; in the result's buffer if the program returns it."""
         before = self._at(operand)
         place = result if result in self._results else before
         life = self._lives[before][0], self._lives[result][1]
@@ -121,7 +124,7 @@ class _Search:
         self._lives[place] = life
 
     def coalesce(self, steps: Sequence[Step]) -> None:
-        """Compute values where they are copied to, in a list of steps and those inside it."""
+        """Coalesce copies in a list of steps and those inside it."""
         for step in steps:
             with_steps(step, self._coalesced)
         named = [_deeply_named(step) for step in steps]
@@ -136,8 +139,11 @@ class _Search:
     def _is_moved(
         self, copy: Copy, steps: Sequence[Step], named: Sequence[Counter[Buffer]]
     ) -> bool:
-        """Return whether the source of the last of some steps may be in the target from the step on
-        that computes it: nothing else names it, and between them nothing names the target."""
+        """Return whether a copy, the last of ``steps``, can be coalesced with the launch before.
+
+        Nothing but these steps may name the source, and nothing between launch and copy the target.
+        If the launch reads the target, its kernel must allow writing over it.
+        """
         source, target = copy.source, copy.target
         begin = next((n for n, names in enumerate(named) if source in names), len(steps) - 1)
         first = steps[begin]
@@ -162,13 +168,13 @@ class _Search:
         return True
 
     def _at(self, buffer: Buffer) -> Buffer:
-        """Return where a buffer is now."""
+        """Return the buffer that a buffer was coalesced into, or itself."""
         while buffer in self._places:
             buffer = self._places[buffer]
         return buffer
 
     def changed(self, step: Step) -> tuple[Step, ...]:
-        """Return a step with its buffers where they are now."""
+        """Rename a step's buffers to those they were coalesced into; () if nothing is left."""
         at = self._at
         match step:
             case Launch(kernel, inputs, outputs, scratch):
@@ -190,12 +196,12 @@ class _Search:
 
 
 def _deeply_named(step: Step) -> Counter[Buffer]:
-    """Count the steps, a step and those inside it, that name each buffer."""
+    """Count, of a step and those inside it, the steps that name each buffer."""
     return Counter(b for _, inner in in_order((step,)) for b in {*buffers_of(inner)})
 
 
 def written_over(kernel: Kernel, operand: Array) -> Kernel | None:
-    """Return a kernel whose only result overwrites an operand; None if that is another program."""
+    """Return a kernel whose only result overwrites an operand; None if that changes its meaning."""
     (result,) = kernel.outputs
     if (operand.element_type, operand.elements) != (result.element_type, result.elements):
         return None
@@ -211,7 +217,7 @@ def written_over(kernel: Kernel, operand: Array) -> Kernel | None:
 
 
 def _changes_nothing(body: Sequence[Statement]) -> bool:
-    """Return whether loops only store what they load there: the copy of a reshape."""
+    """Return whether statements only store elements where they loaded them (a reshape in place)."""
     return all(
         isinstance(s, Loop) or (isinstance(s, Store) and s.value == Load(s.array, s.offset))
         for s in every(body)
@@ -255,7 +261,7 @@ def _stores(
 
 
 def _is_read_where_written(body: Sequence[Statement], operand: Array, result: Array) -> bool:
-    """Return whether each element of an operand is read before the result is written there."""
+    """Return whether each load of the operand precedes the store to the same element."""
     for statement in every(body):
         arguments = statement.arguments if isinstance(statement, Call) else ()
         if any(isinstance(a, Pointer) and a.array.name == operand.name for a in arguments):
@@ -266,8 +272,11 @@ def _is_read_where_written(body: Sequence[Statement], operand: Array, result: Ar
 
 
 def _is_read_first(block: Sequence[Statement], operand: Array, result: Array) -> bool:
-    """Return whether statements read all that they do of an operand before they write there: those
-    before the first that writes, and those that read but where they write."""
+    """Return whether a block never loads an element of the operand after storing the result there.
+
+    Loads before the first statement that stores are safe, as are those where the same straight-line
+    code stores later.
+    """
     is_written = False
     for statement in block:
         loads = (load for inner in every((statement,)) for load in _loads(inner))
@@ -282,9 +291,9 @@ def _is_read_first(block: Sequence[Statement], operand: Array, result: Array) ->
 
 
 def _is_in_place(statement: Statement, operand: Array, result: Array) -> bool:
-    """Return whether a statement that reads an operand and writes the result reads it first.
+    """Return whether a statement that loads the operand and stores the result loads first.
 
-    Of a loop that is so if no iteration reads what another one writes, and each reads first.
+    For a loop that holds if no iteration loads what another one stores, and each loads first.
     """
     if isinstance(statement, If):
         branches = statement.then, statement.otherwise
@@ -297,8 +306,11 @@ def _is_in_place(statement: Statement, operand: Array, result: Array) -> bool:
 
 
 def _is_divided(loop: Loop, operand: Array, result: Array) -> bool:
-    """Return whether the iterations of a loop have parts of the arrays of their own, side by side:
-    all offsets are within ``pitch`` of a multiple of that, from a place that none of them moves."""
+    """Return whether the iterations of a loop access disjoint, contiguous parts of the arrays.
+
+    With ``pitch`` the loop variable's stride, all offsets are ``pitch · i`` plus terms that the
+    body does not change, plus a remainder within an interval narrower than ``pitch``.
+    """
     inner = list(every(loop.body))
     offsets = [load.offset for s in inner for load in _loads(s) if load.array.name == operand.name]
     offsets += [store.offset for store, _ in _stores(loop.body, result, ())]
@@ -317,14 +329,15 @@ def _is_divided(loop: Loop, operand: Array, result: Array) -> bool:
 
 
 def _reads_at_stores(statement: Statement, operand: Array, result: Array) -> bool:
-    """Return whether a statement reads an operand only where it writes later in the same straight
-    code, be that the body of a loop inside it."""
+    """Return whether each load of the operand is followed by a store to the same offset in the same
+    straight-line code, at the statement's level or in the body of a loop inside it.
+    """
     loops = (s.body for s in every((statement,)) if isinstance(s, Loop))
     return all(_reads_first(block, operand, result) for block in ((statement,), *loops))
 
 
 def _reads_first(block: Sequence[Statement], operand: Array, result: Array) -> bool:
-    """Return whether the straight code of a block stores later to where it reads an operand."""
+    """Return whether each load of the operand in straight-line code precedes a store there."""
     written: set[Expr] = set()
     for statement in reversed(list(_straight(block))):
         if isinstance(statement, Store) and statement.array.name == result.name:
@@ -336,7 +349,7 @@ def _reads_first(block: Sequence[Statement], operand: Array, result: Array) -> b
 
 
 def _straight(block: Sequence[Statement]) -> Iterator[Statement]:
-    """Yield statements, those in branches, too, but not those in loops."""
+    """Yield statements of straight-line code: those in branches, too, but not those in loops."""
     for statement in block:
         yield statement
         if isinstance(statement, If):
@@ -344,5 +357,5 @@ def _straight(block: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def _loads(statement: Statement) -> Iterator[Load]:
-    """Yield the loads of a statement itself."""
+    """Yield the loads in a statement's own expressions."""
     return (part for part in parts([statement]) if isinstance(part, Load))

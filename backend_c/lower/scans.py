@@ -1,4 +1,4 @@
-"""Lower scan to a loop over slices: what each iteration reads, stores, and where it stands.
+"""Lower scan to a loop over slices: its counter, the slices read, and the outputs stacked.
 
 The counter and the slices are computed by kernels of HLO instructions, built and launched here.
 """
@@ -25,7 +25,7 @@ _COUNTER = "it is the counter of the scan"
 
 
 class Slices:
-    """Hold the position of a scan of ``inputs`` along ``dimension``; emit its steps there."""
+    """Emit the steps of one scan over ``inputs`` along ``dimension``, and hold its loop counter."""
 
     def __init__(
         self, block: Block, dimension: int, inputs: Sequence[Buffer], is_reverse: bool
@@ -45,7 +45,7 @@ class Slices:
         return self._instruction("compare", ArrayShape(PRED), operands, {"direction": "LT"})
 
     def start_iteration(self) -> None:
-        """Emit this iteration's position; in reverse it counts down from the last slice."""
+        """Emit the position of this iteration's slice; in reverse from the last slice on."""
         if self._is_reverse:
             left = self._binary("subtract", self._actual, self._iteration)
             self._position = self._binary("subtract", left, self._number(1))
@@ -94,7 +94,7 @@ class Slices:
         return self._launch(Computation(opcode, (*parameters, root), "root"), list(operands))
 
     def static(self, source: Buffer) -> Buffer:
-        """Emit a carry or an output as a static array, zeros where less is there."""
+        """Convert an array with bounded dimensions to a static one, padded with zeros."""
         if source.sizes is None:
             return source
         dims = source.shape.dims
@@ -146,7 +146,7 @@ class Slices:
         return self._launch(Computation("zeros", instructions, "root"), [])
 
     def with_actual_length(self, stacked: Buffer) -> Buffer:
-        """Give a stacked output its actual length: as many slices as there were."""
+        """Set a stacked output's actual size to the number of slices, if inputs are bounded."""
         if not self._varies:
             return stacked
         shape, d = stacked.shape, self._dimension

@@ -1,9 +1,8 @@
-"""Place arrays within others: parts of a concatenation where its result is, slices where their
-operand is.
+"""Represent arrays that lie within other buffers: parts of concatenations, slices of operands.
 
 A view is a window of another buffer, which moves nothing: indices are linearised by the dims of
-what it lies in. It is *dense* if its elements lie side by side, as those of a buffer do: anything
-may read and write it then; else kernels that take an element by its index.
+the enclosing buffer. It is *dense* if its elements are contiguous, as those of a buffer are: any
+kernel may then read and write it; if it is not, only kernels that access elements by index.
 """
 
 from __future__ import annotations
@@ -16,36 +15,36 @@ from hlo.types import ArrayShape
 
 
 def window(buffer: Buffer, starts: Sequence[int]) -> View:
-    """Return the place of a window of a buffer, by the index of its first element."""
+    """Return the view of a window of a buffer that begins at index ``starts``."""
     dims = buffer.memory_dims
     offset = sum(map(math.prod, zip(starts, strides(dims), strict=True)))
     return View(buffer.base, start(buffer) + offset, dims)
 
 
 def reshaped(buffer: Buffer, dims: tuple[int, ...]) -> View:
-    """Return the place of the elements of a dense buffer as those of an array of other dims."""
+    """Return the view of a dense buffer as an array of other dims."""
     assert is_dense(buffer.shape, buffer.memory_dims)
     return View(buffer.base, start(buffer), dims)
 
 
 def start(buffer: Buffer) -> int:
-    """Return how many elements behind that of its base the first element of a buffer is."""
+    """Return the offset in elements of a buffer's first element from that of its base."""
     return 0 if buffer.view is None else buffer.view.start
 
 
 def strides(dims: Sequence[int]) -> list[int]:
-    """Return how far apart neighbours along each dimension are."""
+    """Return the row-major strides of dims, in elements."""
     return [math.prod(dims[d + 1 :]) for d in range(len(dims))]
 
 
 def is_dense(shape: ArrayShape, dims: Sequence[int]) -> bool:
-    """Return whether a window of a shape of an array of ``dims`` has its elements side by side."""
+    """Return whether a window of ``shape`` in an array of ``dims`` is contiguous in memory."""
     pairs = zip(shape.dims, strides(shape.dims), strides(dims), strict=True)
     return not shape.elements or all(extent == 1 or own == far for extent, own, far in pairs)
 
 
 def span(buffer: Buffer) -> int:
-    """Return the number of elements from the first to the last one of a buffer in memory."""
+    """Return the distance in elements from a buffer's first element to its last one, plus one."""
     if not buffer.shape.elements:
         return 0
     pairs = zip(buffer.shape.dims, strides(buffer.memory_dims), strict=True)
@@ -53,7 +52,7 @@ def span(buffer: Buffer) -> int:
 
 
 def overlap(one: Buffer, other: Buffer) -> bool:
-    """Return whether two buffers may have an element in common."""
+    """Return whether two buffers may alias: have an element in common."""
     if one is other or one.base is not other.base:
         return one is other
     ranges, others = _ranges(one), _ranges(other)
@@ -65,8 +64,10 @@ def overlap(one: Buffer, other: Buffer) -> bool:
 
 
 def _ranges(buffer: Buffer) -> list[range] | None:
-    """Return what indices a window has along each dimension of what it lies in; None if it runs on
-    from one row to the next."""
+    """Return the range of indices of a window along each dimension of the enclosing array.
+
+    None if the window wraps from one row to the next.
+    """
     found: list[range] = []
     rest = start(buffer)
     dims = buffer.memory_dims
@@ -79,13 +80,13 @@ def _ranges(buffer: Buffer) -> list[range] | None:
 
 
 def with_views(plan: Plan) -> set[Buffer]:
-    """Return the buffers that are views, and those that have some."""
+    """Return the buffers that are views, and those that views lie in."""
     views = [buffer for buffer in plan.buffers if buffer.view is not None]
     return {*views, *(buffer.base for buffer in views)}
 
 
 def overlapping(plan: Plan) -> dict[Buffer, list[Buffer]]:
-    """Return by each buffer those that may have an element in common with it, itself included."""
+    """Map each buffer to those that may alias it, itself included."""
     lying: dict[Buffer, list[Buffer]] = {}
     for buffer in plan.buffers:
         lying.setdefault(buffer.base, []).append(buffer)
