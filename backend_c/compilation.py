@@ -1,4 +1,4 @@
-"""Keep the stages of a compilation, for whoever explains it."""
+"""Run passes, lowering and rendering, and keep each intermediate result for explanations."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FUSIONS = {"fusion": False, "fusion_with_epilogues": True}  # and whether that 
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """Hold the stages of a module, and the seconds that each took.
+    """Hold a module after each stage of compilation, and the seconds that each stage took.
 
-    ``before`` is the module as fusion saw it, and ``groups`` what that decided; ``after`` is what
-    was lowered. ``marked`` are the sources of the program with marks of which names are computed on
-    each line (:mod:`backend_c.render.marked_statements`).
+    ``before`` is the module that the fusion pass was given, and ``groups`` the fusions it chose;
+    ``after`` is the module that was lowered. ``marked`` is the program's sources with marks of the
+    names that are computed on each line (:mod:`backend_c.render.marked_statements`).
     """
 
     before: Module
@@ -41,7 +41,7 @@ class Compilation:
 
     @property
     def listing(self) -> Listing:
-        """Return the stages side by side."""
+        """Return the module before fusion beside its fusions and their C, kernel by kernel."""
         return listing(self.before, self.groups, self.after, self.plan, self.program, self.marked)
 
 

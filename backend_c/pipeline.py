@@ -1,4 +1,4 @@
-"""Compile a module, top to bottom.
+"""Compile a module: the stages from HLO to a library or to files, top to bottom.
 
 text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ render ▷ Program ─ build ▷ library
 """
@@ -213,8 +213,9 @@ def explain(
 
 
 def listing(module: Module, target: str = "openmp", numerics: str = "fast") -> Listing:
-    """Return a module beside the C that a target makes of it, kernel by kernel; raise as
-    :func:`compile`."""
+    """Return a module's HLO beside the C that a target makes of it, kernel by kernel; raise as
+    :func:`compile`.
+    """
     dialect = _require(target)
     settings = settings_for(numerics, dialect)
     verify(module)
@@ -295,7 +296,10 @@ def lowered(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> 
 
 
 def planned(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> Plan:
-    """Lower a module that was verified."""
+    """Run the passes of a pipeline over a verified module and lower it.
+
+    Raises Unsupported for a module of several ranks, or constants larger than memory.
+    """
     _require_one_rank(module)
     try:
         return lower(run(module, pipeline or _pipeline(settings)), settings)
@@ -305,12 +309,12 @@ def planned(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> 
 
 
 def _pipeline(settings: Settings) -> str:
-    """Return the name of the passes for settings."""
+    """Return the name of the pass pipeline (:mod:`hlo.passes.pipelines`) for settings."""
     return _SCALAR_PIPELINE if settings.is_scalar else _PIPELINE[settings.numerics]
 
 
 def _require_one_rank(module: Module) -> None:
-    """Raise Unsupported for a module of several ranks that know of each other."""
+    """Raise Unsupported for a module of several ranks with an instruction that depends on them."""
     replicas, partitions = declared(module)
     if replicas * partitions > 1 and knows_ranks(module):
         raise Unsupported(
@@ -325,7 +329,7 @@ def settings_for(numerics: str, dialect: Dialect = OPENMP) -> Settings:
 
 
 def _choice(kind: type[_Choice], what: str, name: str) -> _Choice:
-    """Return one of a kind by name; raise Unsupported for an unknown one."""
+    """Return a member of an enumeration by name; raise Unsupported for an unknown one."""
     if name not in list(kind):
         raise Unsupported(f"{what} {name!r}: one of {', '.join(kind)}")
     return kind(name)

@@ -1,4 +1,4 @@
-"""Explain a module kernel by kernel, and time its kernels in a program built for that."""
+"""Describe a module kernel by kernel, and time its kernels in a library with timers."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from hlo.operating_system import processors
 
 @dataclass(frozen=True)
 class Profiler:
-    """Explain a module that was verified, and profile it; ``pipeline`` is that of its passes.
+    """Describe and profile a verified module; ``pipeline`` names its passes.
 
-    ``measure`` returns what the machine can do on so many threads.
+    ``measure`` returns the limits of the machine (bandwidth, operations) at a number of threads.
     """
 
     module: Module
@@ -43,15 +43,15 @@ class Profiler:
     measure: Callable[[int, Cache], Limits] = measured_quickly
 
     def explain(self, threads: int | None = None) -> Profile:
-        """Describe the kernels, with limits of the machine measured now, on so many threads."""
+        """Describe the kernels without running them, beside the machine's limits at ``threads``."""
         return self._described(_threads(threads))
 
     def profile(
         self, arrays: Sequence[Value], repeat: int, seed: int = 0, threads: int | None = None
     ) -> Profile:
-        """Describe the kernels with their times: of each the least of ``repeat`` calls.
+        """Describe the kernels with their times: the least of ``repeat`` calls, for each kernel.
 
-        Raises ArgumentError for arguments that do not fit, and where there is no call to be timed.
+        Raises ArgumentError for arguments that do not fit, and for ``repeat`` less than 1.
         """
         if repeat < 1:
             raise ArgumentError(f"repeat={repeat}: at least 1")
@@ -100,7 +100,7 @@ class Profiler:
         return compilation(self.module, self.settings, self.pipeline)
 
     def _machine(self, threads: int) -> Machine:
-        """Measure the machine."""
+        """Measure the machine's limits with one thread and with all ``threads``."""
         one = self.measure(1, self.cache)
         if threads == 1:
             return Machine(one, one, 1)
@@ -108,23 +108,27 @@ class Profiler:
 
 
 def _at_least(one: Limits, every: Limits) -> Limits:
-    """Return the limits of all threads, where other work on the machine did not let them be less
-    than those of one."""
+    """Return the limits of all threads, raised to at least those of one thread.
+
+    Other work on the machine may make the measurement of all threads the lower one.
+    """
     return replace(best(one, every), region=every.region)
 
 
 def _timed_call(
     executable: Executable, program: Program, arrays: Sequence[Value], seed: int
 ) -> list[tuple[int, int]]:
-    """Call once; return the nanoseconds and the runs of each step, and those of the clock."""
+    """Call the executable once; return (nanoseconds, runs) of each step, the timer's own last."""
     executable(*arrays, seed=seed)
     assert program.times is not None
     return executable.times(program.times)
 
 
 def _without_clock(calls: Sequence[Sequence[tuple[int, int]]]) -> list[list[tuple[float, int]]]:
-    """Return the seconds and the runs of each step of each call, less what the clock takes: in its
-    quickest call, as other work interrupts others."""
+    """Return (seconds, runs) of each step of each call, less the cost of reading the clock.
+
+    That cost is the least over the calls, as other work on the machine only lengthens it.
+    """
     reading = min(call[-1][0] for call in calls) / READINGS
     return [
         [(max(0.0, taken - reading * runs) * 1e-9, runs) for taken, runs in call[:-1]]
@@ -133,7 +137,7 @@ def _without_clock(calls: Sequence[Sequence[tuple[int, int]]]) -> list[list[tupl
 
 
 def _threads(threads: int | None) -> int:
-    """Return the number of threads of a call: what is said, or else what OpenMP takes."""
+    """Return the threads of a call: ``threads``, else OMP_NUM_THREADS, else all processors."""
     told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     every = int(told) if told.isdecimal() and int(told) else processors()
     return threads or every
