@@ -1,4 +1,6 @@
-"""Name how tightly a rendered text binds, from tightest to loosest: as an operand it keeps its
-parentheses where the operator around it binds tighter."""
+"""Rank how tightly C text binds (operator precedence), from tightest to loosest.
+
+An operand gets parentheses where the operator around it binds more tightly than it does.
+"""
 
 ATOM, UNARY, PRODUCT, SUM, OTHER = range(5)

@@ -1,4 +1,5 @@
-"""Render bitcasts: the bits of a value as another type, of the same width, or in parts.
+"""Render bitcasts: reinterpret a value's bits as a type of the same width, a narrower or a wider
+one.
 
 Part 0 of a wider value is its low bits, which little-endian memory has first. Everything goes over
 unsigned integers of up to 64 bits; c128 is two of them.
@@ -14,13 +15,13 @@ from hlo.types import C64, C128, PRED, ElementType
 
 
 def cast(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
-    """Render ``bitcast(value)`` between types of the same width."""
+    """Render ``bitcast(value)`` to a type of the same width."""
     _require_words(types[0], result)
     return _value(_word(texts[0], types[0]), result)
 
 
 def part(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
-    """Render ``bitcast-part(value, index)``: that part of a wider value."""
+    """Render ``bitcast-part(value, index)``: bits [index·w, (index+1)·w), w the result's width."""
     (value, index), source = texts, types[0]
     if source is C128 and result is C64:
         return f"hlo_part_c128({value}, {index})"
@@ -29,7 +30,7 @@ def part(texts: Sequence[str], types: Sequence[ElementType], result: ElementType
 
 
 def joined(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
-    """Render ``bitcast-join(values…)``: a wider value of all its parts."""
+    """Render ``bitcast-join(values…)``: concatenate the bits of values, the first one lowest."""
     source = types[0]
     if source is C64 and result is C128:
         return f"hlo_join_c128({', '.join(texts)})"

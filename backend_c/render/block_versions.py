@@ -1,9 +1,10 @@
-"""Write loops in two versions: for small operands of functions, and for all (loop versioning).
+"""Compile loops in two versions: for small operands of sine and cosine, and for all operands.
 
 Sine and cosine have a short sequence for operands up to a bound, as most are, and a long one for
 all. To select at each element would take both. So a block of elements is computed by the short one,
-with the greatest magnitude of the operands on the way, and computed again by the long one if that
-is beyond the bound. Blocks are cut by the shape, so that results do not depend on the threads.
+which also reduces the greatest magnitude of the operands, and again by the long one if that is
+beyond the bound (loop versioning). Blocks are cut by the shape, so that results do not depend on
+the number of threads.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def versioned(kernel: Kernel) -> Kernel:
 
 
 class _Versions:
-    """Rewrite the loops of one kernel, with names that no other variable has."""
+    """Rewrite the loops of one kernel; a counter makes new names unique."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -68,7 +69,7 @@ class _Versions:
         return (self._in_blocks(loop, extent, operands),)
 
     def _in_blocks(self, loop: Loop, extent: int, operands: Sequence[Expr]) -> Loop:
-        """Return a loop over blocks, each in two versions."""
+        """Strip-mine a loop into blocks of ``_BLOCK`` elements, each in two versions."""
         number = next(self._numbers)
         blocks = -(-extent // _BLOCK)
         block = Variable(INDEX, f"b{number}", 0, blocks - 1)
@@ -82,7 +83,7 @@ class _Versions:
         return Loop(block, ix.constant(blocks), kind, tuple(self._two(part, operands)))
 
     def _two(self, loop: Loop, operands: Sequence[Expr]) -> Sequence[Statement]:
-        """Return both versions of a loop: the second one runs if an operand was too large."""
+        """Return the short version of a loop, and an ``If`` with the long one after it."""
         most = Variable(S32, f"f{next(self._numbers)}", mutable=True)
         bound = min(_bound(e.operation) for e in _functions(loop.body))
         noted: list[Statement] = []
@@ -101,7 +102,7 @@ class _Versions:
 
 
 def _functions(body: Sequence[Statement]) -> Iterator[Apply]:
-    """Yield the functions in some statements that have a shorter sequence for small operands."""
+    """Yield the calls in statements of functions that have a short sequence for small operands."""
     for part in parts(body):
         if isinstance(part, Apply) and _is_versioned(part):
             yield part
@@ -112,7 +113,7 @@ def _is_versioned(value: Apply) -> bool:
 
 
 def _operands(body: Sequence[Statement]) -> list[Expr]:
-    """Return the operands of those functions, each once."""
+    """Return the distinct operands of the functions that have two versions."""
     return list(dict.fromkeys(function.operands[0] for function in _functions(body)))
 
 
@@ -121,14 +122,14 @@ def _bound(operation: str) -> float:
 
 
 def _may_run_twice(loop: Loop) -> bool:
-    """Return whether a loop of lanes only binds and stores, and reads nothing that it stores."""
+    """Return whether a loop of lanes is idempotent: it loads nothing that it stores."""
     if loop.kind not in ("lanes", "parallel lanes") or loop.sums:
         return False
     return ix.value_of(loop.extent) is not None and may_run_twice(loop.body)
 
 
 def _shortened(statement: Statement) -> Statement:
-    """Return a statement with its functions by their sequences for small operands."""
+    """Replace functions in a statement by their sequences for small operands."""
     return with_expressions(statement, _short)
 
 

@@ -1,8 +1,8 @@
-"""Write selects between long sequences as branches, for processors that do one thing at a time.
+"""Turn selects between long sequences into branches, for processors without vectors.
 
 Elementary functions compute all sequences and select one, so that loops of them become vectors.
-Without vectors that takes the time of all. What only one side of a select needs moves into a branch
-of its own; compilers do that for some selects of some functions, and not for others.
+Without vectors that takes the time of all. What only one side of a select needs is sunk into a
+branch of its own; compilers do that for some selects of some functions, and not for others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Line(NamedTuple):
 
 
 def with_branches(text: str) -> str:
-    """Return functions of one line for each operation, with long selects as branches."""
+    """Rewrite C functions of one operation per line: long selects become branches."""
     result: list[str] = []
     block: list[_Line] = []
     for line in text.split("\n"):
@@ -49,8 +49,10 @@ def with_branches(text: str) -> str:
 
 
 def _branched(block: Sequence[_Line]) -> list[_Line]:
-    """Replace selects by branches, from the last one on: it has the most within its sides. The last
-    line says what is needed of the others."""
+    """Replace selects by branches, from the last line back; the last line is the block's result.
+
+    The last select is taken first, as its sides contain the most code.
+    """
     lines = list(block)
     at = len(lines) - 1
     while at > 0:
@@ -69,7 +71,7 @@ def _branched(block: Sequence[_Line]) -> list[_Line]:
 
 
 def _only_for(lines: Sequence[_Line], at: int, result: str) -> list[_Line]:
-    """Return the lines that nothing but one side of the select at a place reads, in order."""
+    """Return the lines before a select that only one of its sides depends on, in order."""
     kept: list[_Line] = []
     needed = {name for line in lines[at + 1 :] for name in line.reads}
     needed |= lines[at].reads - {result}
@@ -84,7 +86,7 @@ def _only_for(lines: Sequence[_Line], at: int, result: str) -> list[_Line]:
 
 
 def _branch(line: _Line, select: re.Match[str], sides: Sequence[Sequence[_Line]]) -> _Line:
-    """Return the definition of a variable by a branch."""
+    """Render a select as ``if``/``else``, with the lines of each side sunk into its branch."""
     text = [f"{_INDENT}{line.kind} {line.name};"]
     reads = {select[1]}
     heads = f"{_INDENT}if ({select[1]}) {{", f"{_INDENT}}} else {{"

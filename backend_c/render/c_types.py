@@ -1,6 +1,6 @@
-"""Map element types to C types: of a value in a register, and in memory.
+"""Map element types to C types, of variables and of arrays in memory.
 
-Registers hold floats narrower than f32 as an exact ``float``.
+Variables hold floats narrower than f32 as an exact ``float``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def is_narrow(element_type: ElementType) -> bool:
 
 
 def integer_type(element_type: ElementType) -> str:
-    """Return the C integer type; sub-byte integers have a byte."""
+    """Return the C integer type; sub-byte integers take a byte."""
     width = max(8, element_type.bits)
     return f"{'u' if element_type.kind == 'unsigned' else ''}int{width}_t"
 
@@ -48,7 +48,7 @@ def memory_type(element_type: ElementType) -> str:
 
 
 def is_converted(array: Array) -> bool:
-    """Return whether registers hold the elements of an array as a wider type than it does."""
+    """Return whether loading an element of an array widens it, and storing rounds it."""
     return is_narrow(array.element_type) and not array.is_wide
 
 

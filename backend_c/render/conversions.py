@@ -95,6 +95,6 @@ def accumulated(
 def accumulated_so_far(
     texts: Sequence[str], types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
-    """Render the same of an accumulator that more is added to."""
+    """Render an accumulator's sum and leave it valid, for more additions."""
     ending = "to_f64" if result is F64 else "to_odd"
     return rounded_from_f64(f"hlo_{types[0]}_so_far_{ending}({texts[0]})", result), ATOM

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Describe a dialect.
+    """Hold what a C dialect spells differently: headers, qualifiers, pragmas, parallel loops.
 
     ``pragmas`` maps the kind of a loop to the line before it. ``strided`` maps it to the start and
     the step of its variable where several workers share the iterations (a grid-stride loop).

@@ -1,4 +1,4 @@
-"""Render the kernels of plans, equal ones once."""
+"""Render the kernels of plans, and share one C function between kernels of equal text."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ _MOST_OF_A_GRID = 2**30
 
 
 class DistinctKernels:
-    """Number the distinct kernels by text, so that equal ones share a function; ``body`` renders
-    their statements."""
+    """Name distinct kernels ``kernel_0``, …, in order of first use; ``body`` renders statements."""
 
     def __init__(self, dialect: Dialect, body: type[Body] = Body) -> None:
         self.dialect, self._body = dialect, body
         self._names: dict[str, str] = {}  # by text
 
     def names(self, plan: Plan) -> tuple[str, ...]:
-        """Return the names of a plan's kernels in order."""
+        """Return the C function's name of each of a plan's kernels, in order."""
         # Rendered under a placeholder: texts, and so kernels, are equal but for the name, which is
         # given to the first of them in plan order.
         by_kernel = {id(kernel): kernel for kernel in plan.kernels}  # a kernel may be there often
@@ -43,7 +42,7 @@ class DistinctKernels:
 
     @deep_expressions()
     def _text(self, kernel: Kernel) -> str:
-        """Render a kernel, but for its name."""
+        """Rewrite a kernel for the dialect and render it, with ``@`` for its name."""
         if self.dialect is OPENMP:
             kernel = with_moved_words(with_lane_sums(versioned(kernel)))
             kernel = with_distributed_functions(kernel)

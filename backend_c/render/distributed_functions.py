@@ -1,4 +1,4 @@
-"""Compute long elementary functions out of their loops, a block of elements at a time.
+"""Call long elementary functions for a block of elements at a time, outside of the loop in lanes.
 
 Functions of f64 are sequences of a thousand operations. A compiler that has several of them in one
 loop runs out of registers, and takes minutes to find that out. So a loop in lanes is distributed
@@ -6,7 +6,7 @@ over the calls in it (:mod:`backend_c.render.loop_distribution`):
 
     for block:  for lane: x[lane] = …;  hlo_log_f64_lanes(x, y, lanes);  for lane: … = y[lane]
 
-The function itself is compiled once for a unit. Shorter functions are copied into the loop, which
+The function itself is compiled once for a unit. Shorter functions are inlined into the loop, which
 keeps their values in registers, until the copies are together as long: then those that the loop
 calls several times are computed in the same way.
 """
@@ -44,7 +44,7 @@ _TOGETHER = ({"cosine_f64", "sine_f64"}, {"cosine_f64_fast", "sine_f64_fast"})
 
 
 def with_distributed_functions(kernel: Kernel) -> Kernel:
-    """Return a kernel whose loops in lanes call long functions for blocks of elements."""
+    """Distribute a kernel's loops in lanes over their calls of long functions."""
     return replace(kernel, body=_Functions(kernel.numerics).block(kernel.body))
 
 
@@ -60,7 +60,7 @@ class _Functions(Distribution):
 
 
 def _called(loop: Loop, numerics: Numerics) -> Iterator[str]:
-    """Yield the name of the function of f64 values of each operation in a loop that is one."""
+    """Yield the names of the f64 functions that the distinct operations in a loop call."""
     for part in {*parts(loop.body)}:
         name = _function(part, numerics) if isinstance(part, Apply) else None
         if name is not None:
@@ -68,8 +68,10 @@ def _called(loop: Loop, numerics: Numerics) -> Iterator[str]:
 
 
 def _distributed(loop: Loop, numerics: Numerics) -> AbstractSet[str]:
-    """Return the names of the functions that a loop computes for blocks of elements: the long ones,
-    and the repeated ones if copies of all the others would be too long."""
+    """Choose the functions that a loop calls for whole blocks: the long ones.
+
+    The repeated ones join them if inlining all others would exceed ``_MOST_COPIED`` lines.
+    """
     calls = Counter(_called(loop, numerics))
     long = {name for name in calls if is_long(name)}
     copied = sum(lines_of(name) * count for name, count in calls.items() if name not in long)
@@ -79,7 +81,7 @@ def _distributed(loop: Loop, numerics: Numerics) -> AbstractSet[str]:
 
 
 def _function(value: Apply, numerics: Numerics) -> str | None:
-    """Return the name of the function of f64 values that computes an operation, or None."""
+    """Return the name of the f64 function that computes an operation; None if none does."""
     if not value.operands:
         return None
     return f64_function(value.operation, value.operands[0].type, numerics)
@@ -87,7 +89,7 @@ def _function(value: Apply, numerics: Numerics) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Call(Point):
-    """Represent a call for a block of elements: a result of each function of the same arguments."""
+    """Represent a call for a block: several functions of the same arguments, a result each."""
 
     functions: tuple[str, ...]
     arguments: tuple[Expr, ...]
@@ -106,7 +108,7 @@ class _Call(Point):
 
 
 class _Calls(Points):
-    """Take the calls of long functions out of the statements of a loop."""
+    """Extract the calls of long functions from the statements of a loop."""
 
     def __init__(self, loop: Loop, number: str, numerics: Numerics) -> None:
         super().__init__(loop, number)
@@ -114,7 +116,7 @@ class _Calls(Points):
         self._distributed = _distributed(loop, numerics)
 
     def taken(self, value: Apply | Load) -> Expr:
-        """Return what stands for an operation: itself if it is not distributed."""
+        """Replace an operation by a call's result; return it unchanged if it is not distributed."""
         if isinstance(value, Load):
             return value
         name = _function(value, self._numerics)
@@ -135,8 +137,8 @@ class _Calls(Points):
 
 
 def _is_shared(item: Item, call: _Call) -> bool:
-    """Return whether a call is that of sine for one of cosine, or the other way round: of the same
-    argument, both take one reduction."""
+    """Return whether two calls are the sine and the cosine of one argument (one range
+    reduction)."""
     return (
         isinstance(item, _Call)
         and item.arguments == call.arguments

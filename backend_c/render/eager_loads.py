@@ -1,9 +1,9 @@
-"""Load what a select chooses from before it, whatever it chooses.
+"""Hoist loads out of the operands of selects.
 
 An operand of C's ``?:`` is evaluated only if it is chosen, so that a load in it is one under a
 condition. gcc 12 makes a *masked* load of that in lanes, with AVX2, and takes one mask for those of
 neighbouring elements (`tests/regressions/masked_rows_of_two.hlo`). All indices of the loop IR are
-within their arrays, so loads need no condition.
+within their arrays, so that a load may be executed speculatively.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_oper
 
 
 def with_eager_loads(kernel: Kernel) -> Kernel:
-    """Return a kernel none of whose selects loads what it chooses."""
+    """Return a kernel in which no load is under a select: each is bound before its statement."""
     return replace(kernel, body=_Eager().block(kernel.body))
 
 
 def chosen(expression: Expr) -> Iterator[Expr]:
-    """Yield the operands that the selects in an expression choose from."""
+    """Yield the second and third operands of the selects in an expression."""
     for part in subexpressions(expression):
         if isinstance(part, Apply) and part.operation == "select":
             yield from part.operands[1:]
 
 
 class _Eager:
-    """Rewrite the statements of one kernel, with names that no other variable has."""
+    """Rewrite the statements of one kernel; a counter makes new names unique."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._loads: dict[Load, Variable] = {}  # bound before the statement at hand
 
     def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
-        """Rewrite statements; what is bound for one is bound before it."""
+        """Rewrite statements; the loads hoisted from each are bound right before it."""
         rewritten: list[Statement] = []
         for statement in body:
             self._loads = {}
@@ -55,13 +55,13 @@ class _Eager:
         return tuple(rewritten)
 
     def _whole(self, value: Expr) -> Expr:
-        """Rewrite an expression that is evaluated in any case."""
+        """Rewrite a statement's whole expression, which is evaluated unconditionally."""
         if not any(isinstance(part, Load) for one in chosen(value) for part in subexpressions(one)):
             return value
         return self._without(value, is_chosen=False)
 
     def _without(self, value: Expr, *, is_chosen: bool) -> Expr:
-        """Return an expression with variables in place of the loads that selects choose from."""
+        """Replace loads under selects by variables; ``is_chosen``: the expression is under one."""
         match value:
             case Apply("select", (condition, *choices), _):
                 kept = self._without(condition, is_chosen=is_chosen)

@@ -1,4 +1,7 @@
-"""Render the elementary functions that a translation unit calls, by hlo.elementary's sequences."""
+"""Render C definitions of the elementary functions that a translation unit calls.
+
+Their operations are the sequences of :mod:`hlo.elementary`.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,12 @@ _IN_TWO_PASSES = {f"{one.of}_f64_fast": one for one in BOUNDED_F64}
 
 
 def definitions(body: str, dialect: Dialect) -> str:
-    """Render the functions ``hlo_NAME`` and ``hlo_NAME_f64_fast`` of doubles, ``hlo_NAME_fast`` of
-    floats and those of complex numbers that ``body`` calls, in order of first use."""
+    """Render the definitions of all elementary functions that ``body`` calls, in order of first
+    use.
+
+    These are ``hlo_NAME`` and ``hlo_NAME_f64_fast`` of doubles, ``hlo_NAME_fast`` of floats, those
+    of complex numbers, and ``hlo_NAMES_lanes`` of arrays of doubles.
+    """
     texts = dict[str, None]()
     for name in dict.fromkeys(match[1] for match in _CALL.finditer(body)):
         if name.endswith("_lanes"):
@@ -65,7 +72,7 @@ def definitions(body: str, dialect: Dialect) -> str:
 
 
 def is_long(name: str) -> bool:
-    """Return whether a function of f64 values is so long that loops call it."""
+    """Return whether a function of f64 is so long that loops call it rather than inline it."""
     return name in _IN_TWO_PASSES or lines_of(name) > _LONG
 
 
@@ -75,18 +82,18 @@ def lines_of(name: str) -> int:
 
 
 def _is_sequence(name: str) -> bool:
-    """Return whether a name is that of a function by a sequence of :mod:`hlo.elementary`."""
+    """Return whether a function is defined by a sequence of :mod:`hlo.elementary`."""
     return name in elementary.FUNCTIONS and name not in _RUNTIME
 
 
 @cache
 def _element(name: str) -> str:
-    """Render what the procedures of a long function share."""
+    """Render a long function's sequence, which its scalar and its array version call."""
     return _function(name, "HLO_FUNCTION").replace(f" hlo_{name}(", f" hlo_{name}_element(", 1)
 
 
 def _elements(name: str) -> list[str]:
-    """Render what the procedures of a function call: its sequence, or both of them."""
+    """Render the sequences that a function's versions call: one, or a short and an exact one."""
     if name not in _IN_TWO_PASSES:
         return [_element(name)]
     near = _IN_TWO_PASSES[name]
@@ -95,7 +102,7 @@ def _elements(name: str) -> list[str]:
 
 @cache
 def _procedure(name: str) -> str:
-    """Render a long function of one element."""
+    """Render the scalar version of a long function: a call, or a choice between two sequences."""
     near = _IN_TWO_PASSES.get(name)
     exact = f"{near.of}_f64" if near else name
     operands = _OPERANDS[: elementary.FUNCTIONS[exact].arity]
@@ -111,16 +118,16 @@ HLO_PROCEDURE double hlo_{name}({parameters}) {{
 
 
 def _is_beyond(near: Bounded, operand: str) -> str:
-    """Render whether an operand is too large for a sequence; NaN is for none, and stays."""
+    """Render the test for operands beyond a short sequence's range; false for NaN."""
     return f"hlo_abs_f64({operand}) > {near.largest!r}"
 
 
 @cache
 def _procedure_of_lanes(*names: str) -> str:
-    """Render long functions of each of ``n`` elements.
+    """Render the array version of long functions: results for ``n`` elements each.
 
-    Arrays have a multiple of 8 elements, and what is beyond ``n`` is computed, too: vectors leave
-    no rest then, which compilers would write once more for each narrower vector.
+    Arrays have a multiple of 8 elements, and the padding beyond ``n`` is computed, too: vectors
+    leave no remainder then, which compilers would write once more for each narrower vector.
     """
     near = [_IN_TWO_PASSES[name] for name in names if name in _IN_TWO_PASSES]
     exact = [f"{one.of}_f64" for one in near] or names
@@ -142,7 +149,7 @@ def _procedure_of_lanes(*names: str) -> str:
 
 
 def _one_pass(names: Sequence[str], results: Sequence[str], elements: str) -> list[str]:
-    """Render the loop of long functions."""
+    """Render the loop of an array version that has one sequence for all operands."""
     return [
         "    #pragma omp simd",
         "    for (int64_t i = 0; i < whole; ++i) {",
@@ -155,8 +162,11 @@ def _one_pass(names: Sequence[str], results: Sequence[str], elements: str) -> li
 
 
 def _two_passes(near: Sequence[Bounded], results: Sequence[str]) -> list[str]:
-    """Render the loop of short sequences for small operands, of one bound, and that of the exact
-    ones, in which the others take their results, if there are any."""
+    """Render a loop of short sequences, and one of exact ones that runs if an operand was too
+    large.
+
+    The functions have one bound. The second loop keeps the results of the small operands.
+    """
     is_beyond = _is_beyond(near[0], "x[i]")
     both = list(zip(results, near, strict=True))
     return [
@@ -185,7 +195,7 @@ def _two_passes(near: Sequence[Bounded], results: Sequence[str]) -> list[str]:
 
 @cache  # as many as there are functions
 def _function(name: str, prefix: str) -> str:
-    """Render a function of f64 values."""
+    """Render the definition of a function of f64 by its exact sequence."""
 
     def sequence(*operands: Value) -> Value:
         return elementary.evaluate(name, CMachine(), *operands)
@@ -196,8 +206,7 @@ def _function(name: str, prefix: str) -> str:
 
 @cache
 def _fast_function(name: str, own: str, prefix: str) -> str:
-    """Render a function of f32 values by the sequence ``own``, of an error below one unit in the
-    last place."""
+    """Render a function of f32 by the sequence ``own``, whose error is below 1 ulp."""
 
     def sequence(*operands: Value) -> Value:
         return evaluate_fast(own, CFloatMachine(), *operands)
@@ -208,7 +217,7 @@ def _fast_function(name: str, own: str, prefix: str) -> str:
 
 @cache
 def _fast_f64_function(name: str, prefix: str) -> str:
-    """Render a function of f64 values, of an error below one unit in the last place."""
+    """Render a function of f64 by its fast sequence, whose error is below 1 ulp."""
 
     def sequence(*operands: Value) -> Value:
         return evaluate_fast_f64(name, CMachine(), *operands)
@@ -219,7 +228,7 @@ def _fast_f64_function(name: str, prefix: str) -> str:
 
 @cache
 def _complex_function(name: str) -> str:
-    """Render a function of complex numbers in registers; it computes in double."""
+    """Render a function of complex numbers, computed in double."""
 
     def sequence(*components: Value) -> tuple[Value, ...]:
         return elementary.evaluate_complex(name, CMachine(), *components)

@@ -1,4 +1,4 @@
-"""Run hlo.elementary on a machine whose values are C variables: each operation becomes a line.
+"""Execute :mod:`hlo.elementary`'s sequences on symbolic values, to emit C: one line per operation.
 
 Common subexpressions are merged as they are written, and lines that no result depends on are
 dropped, so the compiler has less to do.
@@ -73,14 +73,14 @@ def _live_lines(lines: list[str], last: str) -> list[str]:
 
 
 class _Printer:
-    """Collect lines; an operation on the same variables is written once (value numbering)."""
+    """Emit single-assignment lines; equal expressions share a variable (value numbering)."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._values: dict[str, str] = {}
 
     def bind(self, kind: str, expression: str) -> Value:
-        """Return the variable of a kind that holds an expression, written now if it is new."""
+        """Return the variable that holds an expression, emitting its definition if it is new."""
         if expression not in self._values:
             name = f"{kind[0]}{len(self.lines)}"
             self.lines.append(f"const {kind} {name} = {expression};")
@@ -90,7 +90,7 @@ class _Printer:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """Represent a C variable or number: a double or float, a word as wide, or a condition."""
+    """Represent an operand in C: a double, a float, a word as wide as either, or a condition."""
 
     printer: _Printer
     text: str
@@ -248,7 +248,7 @@ class CFloatMachine:
 
 
 def _text(value: Value | float, kind: str) -> str:
-    """Render a variable's name, or a number."""
+    """Render an operand: a variable's name, or a number."""
     return value.text if isinstance(value, Value) else _number(value, kind)
 
 

@@ -1,9 +1,9 @@
-"""Gather elements out of their loops, a block of them at a time.
+"""Load from computed offsets (gathers) in a scalar loop of their own, a block of lanes at a time.
 
-Where the offset of a load is computed from other elements (a *gather*: a table that is looked up, a
-binary search), neighbouring lanes load from anywhere. A compiler then leaves the whole loop
-scalar, or uses an instruction that takes as long as the loads one by one, and that gcc 12 gets
-wrong (docs/same_bits.md). So a loop in lanes is distributed over such loads
+Where the offset of a load is computed from other elements (a table that is looked up, a binary
+search), neighbouring lanes load from anywhere. A compiler then leaves the whole loop scalar, or
+uses an instruction that takes as long as the loads one by one, and that gcc 12 gets wrong
+(docs/same_bits.md). So a loop in lanes is distributed over such loads
 (:mod:`backend_c.render.loop_distribution`): offsets in lanes, loads one after the other, the rest
 in lanes. A step of a binary search takes a tenth of the time.
 """
@@ -41,7 +41,7 @@ _MOST = 16  # gathers in a loop: each takes two arrays on the stack
 
 
 def with_gathered_elements(kernel: Kernel) -> Kernel:
-    """Return a kernel whose loops in lanes gather elements for blocks of lanes."""
+    """Distribute a kernel's loops in lanes over their gathers."""
     return replace(kernel, body=_Loads().block(kernel.body))
 
 
@@ -54,7 +54,7 @@ class _Loads(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class _Gather(Point):
-    """Represent loads of an array at computed offsets."""
+    """Represent the gather of a block: ``results[lane] = array[arguments[lane]]``."""
 
     array: Array
     lane: Variable
@@ -66,8 +66,7 @@ class _Gather(Point):
         return NARROW_INDEX if self.array.elements < 2**31 else INDEX
 
     def result_type(self, result: Variable) -> ElementType:
-        """Return the type of the array that is loaded from: what converts its elements to values in
-        registers is done in lanes."""
+        """Return the array's own element type: the loop in lanes widens elements to registers."""
         return self.array.element_type
 
     def statement(
@@ -80,13 +79,13 @@ class _Gather(Point):
 
 
 def _as_stored(array: Array) -> Array:
-    """Return an array whose elements have the same bits in memory and in registers."""
+    """Return an array with elements that are copied bit by bit: narrow floats and pred as words."""
     is_same = not is_narrow(array.element_type) and array.element_type is not PRED
     return array if is_same else as_words(array)
 
 
 class _Gathers(Points):
-    """Take the loads at computed offsets out of the statements of a loop."""
+    """Extract the gathers from the statements of a loop."""
 
     def __init__(self, loop: Loop, number: str) -> None:
         super().__init__(loop, number)
@@ -105,7 +104,7 @@ class _Gathers(Points):
             self._varying.add(variable.name)
 
     def _is_computed(self, index: Expr) -> bool:
-        """Return whether an index comes from a value of another type that lanes differ in."""
+        """Return whether an index depends on a lane-varying value of another type (on data)."""
         return any(
             part.name in self._computed
             if isinstance(part, Variable)
@@ -120,7 +119,7 @@ class _Gathers(Points):
         )
 
     def taken(self, value: Apply | Load) -> Expr:
-        """Return what stands for a load: itself if its offset is not computed."""
+        """Replace a load by the result of a gather; return it unchanged if its offset is affine."""
         if isinstance(value, Apply) or value.array.mutable or not self._left:
             return value
         if not self._is_computed(value.offset):

@@ -1,4 +1,4 @@
-"""Convert rows of f16 in loops of their own, a block of elements at a time.
+"""Convert rows of f16 to and from f32 in loops of their own, a block of elements at a time.
 
 Processors convert eight numbers between f16 and f32 by one instruction, of which gcc 12 makes no
 vectors: it has a dozen operations for each number in a loop in lanes. So such a loop is distributed
@@ -40,7 +40,7 @@ _MOST = 32  # points in a loop: each takes an array on the stack
 
 
 def with_converted_halves(kernel: Kernel) -> Kernel:
-    """Return a kernel whose loops in lanes convert neighbouring elements of f16 together."""
+    """Distribute a kernel's loops in lanes over their unit-stride loads and stores of f16."""
     return replace(kernel, body=_Conversions().block(kernel.body))
 
 
@@ -54,8 +54,11 @@ class _Conversions(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class _Row(Point):
-    """Represent neighbouring elements of an array: with a result those that are loaded, with an
-    argument those that are stored. ``first`` is the offset where the loop's variable is 0."""
+    """Represent the conversion of consecutive f16 elements: a load if it has a result, else a
+    store.
+
+    ``first`` is the offset where the loop's variable is 0.
+    """
 
     array: Array
     first: Expr
@@ -77,7 +80,7 @@ class _Row(Point):
 
 
 class _Halves(Points):
-    """Take the conversions of neighbouring elements out of the statements of a loop."""
+    """Extract the unit-stride loads and stores of f16 from the statements of a loop."""
 
     def __init__(self, loop: Loop, number: str) -> None:
         super().__init__(loop, number)
@@ -90,7 +93,7 @@ class _Halves(Points):
         self._left = _MOST if ix.bounds(loop.extent)[1] >= _LEAST else 0
 
     def taken(self, value: Apply | Load) -> Expr:
-        """Return what stands for a load: itself if it is of another type or places."""
+        """Replace a load by the result of a row's conversion; return others unchanged."""
         first = self._first(value.array, value.offset) if isinstance(value, Load) else None
         if first is None:
             return value
@@ -101,15 +104,19 @@ class _Halves(Points):
         return result
 
     def stored(self, store: Store) -> Store | Point:
-        """Return what stands for a store: itself if it is of another type or places, or not the
-        only one to its array."""
+        """Replace a store by a row's conversion; return it unchanged if it is none.
+
+        An array that the loop stores to twice keeps its stores, whose order matters.
+        """
         is_alone = self._stores[store.array.name] == 1
         first = self._first(store.array, store.offset) if is_alone else None
         return store if first is None else _Row(store.array, first, (store.value,), ())
 
     def _first(self, array: Array, offset: Expr) -> Expr | None:
-        """Return the offset of f16 where the loop's variable is 0, if neighbouring lanes have
-        neighbouring elements."""
+        """Return the offset at index 0 of a unit-stride access of f16; None for any other access.
+
+        The rest of the offset must be loop-invariant, and computed without loads.
+        """
         if array.element_type is not F16 or not is_converted(array) or not self._left:
             return None
         if array.memory is not None or array.name in self._changed:

@@ -1,4 +1,4 @@
-"""Write sums of floats in lanes as lanes of partial sums, which are added up in pairs.
+"""Reduce floats into an array of partial sums, one per lane, and add those up pairwise.
 
 A loop with a ``reduction`` clause leaves the sums of the lanes to the compiler, and gcc adds them
 up one after the other, as the order of float additions is the program's: 64 cycles for 16 lanes,
@@ -45,14 +45,14 @@ _OPERATIONS = {"+": "add", "*": "multiply"}
 
 
 def with_lane_sums(kernel: Kernel) -> Kernel:
-    """Return a kernel of ``fast`` numerics with its sums of floats in arrays of lanes."""
+    """Return a kernel of ``fast`` numerics whose float reductions have explicit partial sums."""
     if kernel.numerics is not Numerics.FAST:
         return kernel
     return replace(kernel, body=_LaneSums().block(kernel.body))
 
 
 class _LaneSums:
-    """Rewrite the loops of one kernel, with names that no other variable has."""
+    """Rewrite the loops of one kernel; a counter makes new names unique."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -68,9 +68,10 @@ class _LaneSums:
         return (loop._replace(body=self.block(loop.body)),)
 
     def _in_lanes(self, loop: Loop, extent: int) -> Iterator[Statement]:
-        """Yield the statements of one loop: identities, whole groups of lanes, the rest, sums."""
+        """Yield a reduction's statements: identities, whole groups of lanes, remainder, totals."""
         number = next(self._numbers)
         width = next(lanes for least, lanes in _WIDTHS if extent >= least)
+        # All sums share the registers.
         width = max(width // len(loop.sums) // 16 * 16, 16)
         lane = Variable(INDEX, f"l{number}", 0, width - 1)
         arrays = {
@@ -97,14 +98,13 @@ class _LaneSums:
 
 
 def _bound(loop: Loop, place: Expr) -> tuple[Statement, ...]:
-    """Return the statement that binds a loop's variable to a place, if its body uses it: a sum of
-    one value again and again does not."""
+    """Bind a loop's variable to an index, if its body uses it; else return nothing."""
     used = {name for s in loop.body for e in expressions(s) for name in variables(e)}
     return (Let(loop.variable, place),) if loop.variable.name in used else ()
 
 
 def _is_sum(loop: Loop) -> bool:
-    """Return whether a loop in lanes adds up floats, and binds and stores apart from that."""
+    """Return whether a loop in lanes sums or multiplies floats, each total assigned once."""
     if loop.kind != "lanes" or loop.operator not in _IDENTITY or not loop.sums:
         return False
     if any(one.type not in (F32, F64) for one in loop.sums):
@@ -116,7 +116,7 @@ def _is_sum(loop: Loop) -> bool:
 
 
 def _in_lane(statement: Statement, arrays: dict[Variable, Array], lane: Variable) -> Statement:
-    """Return a statement that adds to a sum as one that adds to its lane."""
+    """Redirect an assignment to a total to the partial sum of the lane; others stay."""
     if not isinstance(statement, Assign):
         return statement
     array = arrays[statement.variable]

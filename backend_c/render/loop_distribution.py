@@ -1,12 +1,13 @@
-"""Distribute loops in lanes over what is done for a block of elements at a time.
+"""Distribute loops in lanes around operations on whole blocks (strip mining and loop distribution).
 
-A loop is strip-mined: blocks of elements, and in each of them several loops that follow one
-another, with something between them that does not belong into a loop in lanes (a *point*):
+A loop is strip-mined into blocks of elements, and each block becomes several loops one after the
+other, with a *point* between two of them: an operation on a block that does not belong into a loop
+in lanes.
 
     for block:  for lane: x[lane] = …;  point(x, y, lanes);  for lane: … = y[lane]
 
-The values that cross from one of the inner loops to a later one are in arrays, which the first
-level of the cache holds. Who distributes says which expressions and stores are points:
+Values that are live from one of the inner loops to a later one are in arrays, which the first level
+of the cache holds. What is a point is for subclasses to say:
 :mod:`backend_c.render.distributed_functions`, :mod:`backend_c.render.gathered_elements`,
 :mod:`backend_c.render.half_precision`.
 """
@@ -48,15 +49,14 @@ _LANES = ("lanes", "parallel lanes")
 
 
 class Lanes(NamedTuple):
-    """Describe a block: the value of the loop's variable in its first lane, and its lanes."""
+    """Describe a block: the loop variable's value in its first lane, and its number of lanes."""
 
     start: Expr
     size: Expr
 
 
 class Point(ABC):
-    """Represent what is done for all elements of a block between two loops: it takes arrays of
-    arguments, and gives arrays of results; one without results writes to memory."""
+    """Represent an operation on a block: arrays of arguments to arrays of results, or to memory."""
 
     arguments: tuple[Expr, ...]
     results: tuple[Variable, ...]
@@ -64,24 +64,24 @@ class Point(ABC):
     @property
     @abstractmethod
     def argument_type(self) -> ElementType:
-        """The type of the arrays of arguments."""
+        """The element type of the arrays of arguments."""
 
     def result_type(self, result: Variable) -> ElementType:
-        """Return the type of the array of a result."""
+        """Return the element type of the array of a result."""
         return _held_type(result.type)
 
     @abstractmethod
     def statement(
         self, arguments: Sequence[Array], results: Sequence[Array], lanes: Lanes
     ) -> Statement:
-        """Return what is done for the lanes of a block."""
+        """Return the statement that runs the operation for the lanes of a block."""
 
 
 Item = Let | Store | Assign | Point
 
 
 class Points(ABC):
-    """Take the points out of the statements of one loop."""
+    """Extract the points from the statements of one loop, into ``items`` in order."""
 
     def __init__(self, loop: Loop, number: str) -> None:
         self.loop, self._number = loop, number
@@ -90,19 +90,18 @@ class Points(ABC):
 
     @abstractmethod
     def taken(self, value: Apply | Load) -> Expr:
-        """Return what stands for an expression whose operands have no points: itself if it is
-        none, else a result of a point that is added to ``items``."""
+        """Replace an operation or a load by the result of a new point; unchanged if it is none."""
 
     def stored(self, store: Store) -> Store | Point:
-        """Return what stands for a store whose value has no points."""
+        """Replace a store by a point; return it unchanged if it is none."""
         return store
 
     def result(self, element_type: ElementType) -> Variable:
-        """Return a variable for a result."""
+        """Return a new variable for a point's result."""
         return Variable(element_type, f"y{self._number}x{len(self._known)}")
 
     def found(self) -> list[Item]:
-        """Return the statements in order, each after the points that it needs."""
+        """Return statements and points in order, each point before the first use of its result."""
         for statement in self.loop.body:
             assert isinstance(statement, Let | Store | Assign)
             item = statement._replace(value=self._without(statement.value))
@@ -110,7 +109,7 @@ class Points(ABC):
         return self.items
 
     def _without(self, value: Expr) -> Expr:
-        """Return an expression with variables in place of its points."""
+        """Replace the points in an expression by variables, innermost first."""
         if not isinstance(value, Apply | Load):
             return value
         if value not in self._known:
@@ -121,10 +120,9 @@ class Points(ABC):
 
 
 class Distribution(ABC):
-    """Distribute the loops of one kernel, with names that no other variable has.
+    """Rewrite the loops of one kernel; ``letter`` and a counter make new names unique.
 
-    ``letter`` is in those of one kind of distribution. ``block_size`` is the number of elements in
-    a block: dozens of arrays of 64 stay in the cache.
+    ``block_size`` is in elements: dozens of arrays of 64 stay in the cache.
     """
 
     letter: str
@@ -135,7 +133,7 @@ class Distribution(ABC):
 
     @abstractmethod
     def points(self, loop: Loop, number: str) -> Points:
-        """Return what finds the points of a loop."""
+        """Return the extractor of a loop's points."""
 
     def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
         """Rewrite statements."""
@@ -156,10 +154,7 @@ class Distribution(ABC):
 
 
 def _in_blocks(loop: Loop, items: Sequence[Item], number: str, most: int) -> Loop:
-    """Return a loop over blocks of ``most`` lanes, in each of which the loops follow one another.
-
-    The last one may have fewer.
-    """
+    """Strip-mine a loop into blocks of ``most`` lanes or fewer, and distribute each."""
     blocks = ix.divide(ix.add(loop.extent, most - 1), most)
     block = Variable(INDEX, f"p{number}", 0, ix.bounds(blocks)[1] - 1)
     lane = Variable(INDEX, f"q{number}", 0, most - 1)
@@ -179,9 +174,10 @@ def _in_blocks(loop: Loop, items: Sequence[Item], number: str, most: int) -> Loo
 
 
 def _is_straight(loop: Loop) -> bool:
-    """Return whether a loop only binds, stores and sums up, and may do so in several loops.
+    """Return whether a loop may be distributed: straight-line lets, stores and sums without
+    conflicts.
 
-    What it stores to, no other statement of it reads, but for the element before it changes.
+    No other statement may read what one stores, but for the same element before it is stored.
     """
     if not all(isinstance(s, Let | Store | Assign) for s in loop.body):
         return False
@@ -209,8 +205,8 @@ def _is_stored_at(offset: Expr | None, statement: Statement) -> bool:
 
 
 def read_places(statement: Statement) -> Iterator[tuple[str, Expr | None]]:
-    """Yield the names of the arrays and variables that a statement reads, arrays with the offset;
-    without it where the statement binds an index, which is computed again wherever it is used."""
+    """Yield the names of arrays (with the offset) and variables that a statement reads; with offset
+    None where it binds an index, which is recomputed in each stage that uses it."""
     is_index = isinstance(statement, Let) and statement.variable.type is INDEX
     for expression in expressions(statement):
         for part in subexpressions(expression):
@@ -222,11 +218,12 @@ def read_places(statement: Statement) -> Iterator[tuple[str, Expr | None]]:
 
 @dataclass(slots=True)
 class _Stages:
-    """Divide the items of a loop into stages, between which points are.
+    """Partition the items of a loop into stages, separated by points, and write the distributed
+    loop.
 
-    A point is in the stage in which its arguments are known; its result is known in the next one. A
-    value is computed in the last stage that is early enough for its uses, so that few cross; an
-    index is computed wherever it is used.
+    A point belongs to the stage in which its arguments are known; its result is known in the next.
+    A value is computed in the latest stage that is early enough for its uses, so that few are live
+    across stages; an index is recomputed wherever it is used.
     """
 
     items: Sequence[Item]
@@ -237,8 +234,7 @@ class _Stages:
     _bound: dict[Variable, int] = field(default_factory=dict)  # the item that binds a variable
 
     def statements(self, lane: Variable, lanes: Lanes, most: int) -> list[Statement]:
-        """Return arrays, loops and what is done at points, for ``most`` lanes or fewer; ``lane`` is
-        the variable of the loops."""
+        """Return arrays, loops over ``lane`` and points, for blocks of at most ``most`` lanes."""
         self._place()
         elements = max(-(-most // _GROUP), 1) * _GROUP
         needed = [self._needed(stage) for stage in range(max(self._placed) + 1)]
@@ -251,9 +247,9 @@ class _Stages:
         return written
 
     def _of_values(self, needed: Sequence[AbstractSet[str]], elements: int) -> list[Array]:
-        """Give each value that crosses an array, which is another's before and after; return them.
+        """Allocate arrays for values that are live across stages, reused after their last reads.
 
-        A stage reads values, and then its points write theirs: in time 2·stage and 2·stage + 1.
+        Stage s reads values at time 2·s, and its points write theirs at 2·s + 1.
         """
         crossing = [
             (2 * self._placed[item] + isinstance(self.items[item], Point), variable, item)
@@ -279,7 +275,7 @@ class _Stages:
         return arrays
 
     def _of_arguments(self, elements: int) -> dict[tuple[int, int], Array]:
-        """Return the array of each argument of each point; points of other stages have the same."""
+        """Return the array of each argument of a point by (item, position); stages share arrays."""
         taken = Counter[tuple[int, ElementType]]()
         given: dict[tuple[int, int], Array] = {}
         for n, item in enumerate(self.items):
@@ -293,7 +289,7 @@ class _Stages:
         return given
 
     def _place(self) -> None:
-        """Give each item its stage."""
+        """Assign each item its stage: the earliest, but a let's is the earliest of its uses."""
         known: dict[str, int] = {}
         last = 0
         for n, item in enumerate(self.items):
@@ -313,19 +309,19 @@ class _Stages:
                 uses[name] = min(uses.get(name, self._placed[n]), self._placed[n])
 
     def _type(self, item: int, variable: Variable) -> ElementType:
-        """Return the type of the array of a value that crosses."""
+        """Return the element type of the array of a value that is live across stages."""
         bound = self.items[item]
         return (
             bound.result_type(variable) if isinstance(bound, Point) else _held_type(variable.type)
         )
 
     def _is_everywhere(self, item: int) -> bool:
-        """Return whether an item is computed in every stage that needs it."""
+        """Return whether an item is an index, rematerialised in every stage that needs it."""
         bound = self.items[item]
         return isinstance(bound, Let) and bound.variable.type is INDEX
 
     def _needed(self, stage: int) -> set[str]:
-        """Return the names that the items of a stage use, by way of indices, too."""
+        """Return the names that the items of a stage use, directly or through indices."""
         names = set[str]()
         for n in range(len(self.items) - 1, -1, -1):
             item = self.items[n]
@@ -335,7 +331,7 @@ class _Stages:
         return names
 
     def _crosses(self, item: int, needed: Sequence[AbstractSet[str]], name: str) -> bool:
-        """Return whether a value is needed after the stage that computes it, or is a result."""
+        """Return whether a value needs an array: a point's result, or live after its stage."""
         if self._is_everywhere(item):
             return False
         is_result = isinstance(self.items[item], Point)
@@ -395,5 +391,5 @@ def _names(item: Item) -> Iterator[str]:
 
 
 def _held_type(element_type: ElementType) -> ElementType:
-    """Return the type of an array that holds values as registers do."""
+    """Return the type in which an array holds values as registers do: narrow floats as f32."""
     return F32 if is_narrow(element_type) else element_type

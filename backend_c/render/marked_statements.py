@@ -1,8 +1,8 @@
-"""Render the statements of a kernel with the names that are computed on each line.
+"""Render a kernel with, on each line, the names of the values that the line computes.
 
-A value that is used once stands where it is used, and so its name nowhere: what follows a mark at
-the end of a line are the names of all values on it, of those folded into it, too. Explanations find
-the lines of an instruction by them, and take them off again.
+A value that is used once is folded into its use, so that its name is nowhere in the text. A mark at
+the end of a line lists the names of all values on it, folded ones included. Explanations map
+instructions to lines by these names, and strip the marks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MARK = "  //@"
 
 
 class MarkedBody(Body):
-    """Render the statements of one kernel, each first line with its names after a mark."""
+    """Render the statements of one kernel, with a mark on the first line of each."""
 
     def __init__(self, dialect: Dialect, kernel: Kernel) -> None:
         super().__init__(dialect, kernel)
@@ -58,8 +58,7 @@ class MarkedBody(Body):
 
 
 def _named(statement: Statement) -> list[str]:
-    """Return the names that a statement gives or may write, the variable of its loop, or what it
-    depends on whether it runs."""
+    """Return the names that a statement binds or writes; of a branch, those in its condition."""
     match statement:
         case Let(variable, _) | Mutable(variable, _) | Assign(variable, _):
             return [variable.name]

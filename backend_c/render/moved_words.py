@@ -1,9 +1,9 @@
-"""Store words without rounding, where results are numbers of their type already.
+"""Copy narrow floats as words, where the result of a store is an operand: no conversions.
 
 Registers hold floats narrower than f32 as ``float``, so that an element which is only copied would
-be converted there and back. A store of loaded elements, or of a choice between some, is one of
-their words: the same bits, as every word stands for itself (a NaN keeps its payload). What maximum,
-minimum, abs and negate give of elements of bf16 is the upper half of an f32, without rounding.
+be converted there and back. A store of loaded elements, or of a select between some, stores their
+words: the same bits, as every word stands for itself (a NaN keeps its payload). The maximum,
+minimum, absolute value or negation of elements of bf16 is the upper half of an f32, not rounded.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _EXACT = frozenset(("maximum", "minimum", "abs", "negate"))
 
 
 def with_moved_words(kernel: Kernel) -> Kernel:
-    """Return a kernel that rounds no narrow float before a store which needs no rounding."""
+    """Return a kernel that does not round narrow floats which are numbers of their type already."""
     return replace(kernel, body=without_dead_lets(_moved(kernel.body, {})))
 
 
 def as_words(array: Array) -> Array:
-    """Return an array of floats narrower than f32, or of pred, as one of unsigned integers."""
+    """Reinterpret an array of narrow floats or pred as one of unsigned integers."""
     return array._replace(element_type=_word_type(array.element_type))
 
 
@@ -54,7 +54,7 @@ def _word_type(element_type: ElementType) -> ElementType:
 
 
 def _moved(body: Sequence[Statement], outer: _Definitions) -> tuple[Statement, ...]:
-    """Rewrite the stores of statements; ``outer`` are the values of names that are bound before."""
+    """Rewrite the stores in statements; ``outer`` maps names in scope to their values."""
     known, rewritten = dict(outer), list[Statement]()
     for statement in body:
         match statement:
@@ -70,12 +70,12 @@ def _moved(body: Sequence[Statement], outer: _Definitions) -> tuple[Statement, .
 
 
 def _is_converted_whole(array: Array) -> bool:
-    """Return whether an array has words of whole bytes that registers hold as floats."""
+    """Return whether an array's elements are whole bytes that registers hold as floats."""
     return is_converted(array) and array.memory is None and array.element_type.bits % 8 == 0
 
 
 def _stored(store: Store, parts: set[str], known: _Definitions) -> Store:
-    """Return a store of a value that has such parts."""
+    """Rewrite a store of a value composed of ``parts`` so that it does not round; or return it."""
     array, offset, value = store
     if "load" not in parts:  # the word of a constant is computed once
         return store
@@ -87,7 +87,7 @@ def _stored(store: Store, parts: set[str], known: _Definitions) -> Store:
 
 
 def _parts(value: Expr, element_type: ElementType, known: _Definitions) -> Iterator[str]:
-    """Yield what an element is computed by: the names of operations, and "load"."""
+    """Yield what an element is computed by: "load", operations that keep words, or "others"."""
     match value:
         case Constant():
             pass
@@ -108,7 +108,7 @@ def _parts(value: Expr, element_type: ElementType, known: _Definitions) -> Itera
 
 
 def _word(value: Expr, known: _Definitions) -> Expr:
-    """Return the word of a value that is moved."""
+    """Return the bits of a loaded, constant or selected value as an unsigned integer."""
     match value:
         case Load(array, offset):
             return Load(as_words(array), offset)

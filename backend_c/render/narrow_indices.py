@@ -1,7 +1,7 @@
-"""Compute the indices of a kernel in 32 bits where none of them needs more.
+"""Compute a kernel's indices in 32 bits where interval arithmetic proves that none overflows.
 
 A small processor takes two instructions or more for each operation on 64 bits, and so does a GPU.
-That no index overflows is proved by interval arithmetic on every part of every index expression.
+Every part of every index expression must be in range.
 """
 
 from __future__ import annotations
@@ -38,23 +38,21 @@ _OF_LAUNCH = ("thread", "threads")  # numbers of a launch, which are small
 
 
 def with_narrow_indices(kernel: Kernel, limit: int = _LIMIT) -> Kernel:
-    """Return the kernel with indices of 32 bits, or the kernel itself if some may be as large as
-    the limit."""
+    """Return the kernel with 32-bit indices; unchanged if an index may reach ±``limit``."""
     if not all(_is_narrow(statement, limit) for statement in every(kernel.body)):
         return kernel
     return replace(kernel, body=_narrowed(kernel.body))
 
 
 def as_narrow_index(index: Expr) -> Expr | None:
-    """Return an index as computed in 32 bits, None if a part of it may need more."""
+    """Return an index computed in 32 bits; None if a part of it may overflow."""
     return _narrow(index) if all(_fits(p, _LIMIT) for p in subexpressions(index)) else None
 
 
 def _is_narrow(statement: Statement, limit: int) -> bool:
-    """Return whether 32 bits hold every index that a statement itself computes.
+    """Return whether all indices that a statement itself computes fit 32 bits.
 
-    Arrays of indices and indices that change stay as they are: runtime functions are given their
-    addresses.
+    Arrays of indices and mutable indices do not count: runtime functions take their addresses.
     """
     match statement:
         case LocalArray(array) if array.element_type is INDEX:
@@ -71,7 +69,7 @@ def _is_narrow(statement: Statement, limit: int) -> bool:
 
 
 def _fits(part: Expr, limit: int) -> bool:
-    """Return whether 32 bits hold the value of an expression, its operands aside."""
+    """Return whether the value of an expression fits 32 bits; its operands are not checked."""
     if part.type is not INDEX:
         return True
     if isinstance(part, (Load, Address)) or (isinstance(part, Variable) and part.mutable):
@@ -83,8 +81,7 @@ def _fits(part: Expr, limit: int) -> bool:
 
 
 def _is_of_32_bits(part: Apply) -> bool:
-    """Return whether a value is that of an integer that 32 bits hold; what is computed of it has
-    bounds of its own."""
+    """Return whether an index is converted from an integer type that 32 bits hold."""
     if part.operation != "convert" or not part.operands[0].type.is_integer:
         return False
     source = part.operands[0].type

@@ -66,11 +66,10 @@ def render_operation(
     result: ElementType,
     numerics: Numerics = Numerics.EXACT,
 ) -> tuple[str, int]:
-    """Render an operation; return its text and how tightly that binds.
+    """Render an operation; return its text and its precedence (:mod:`backend_c.render.binding`).
 
-    ``texts`` are operands as a unary operator takes them, but for those that
-    :func:`operand_binding` allows to bind less tightly. ``numerics`` says which sequence an
-    elementary function of f32 and narrower types is.
+    ``texts`` are the operands, in parentheses unless they bind as tightly as a unary operator, or
+    as :func:`operand_binding` allows. ``numerics`` chooses the sequence of an elementary function.
     """
     operand = types[0] if types else result  # a thread's number has no operands
     if numerics is Numerics.FAST and result in _KEPT_WIDE and _fits_f32(operation, operand):
@@ -100,14 +99,14 @@ def render_operation(
 
 
 def _fits_f32(operation: str, operand: ElementType) -> bool:
-    """Return whether ``fast`` has an operation of f32 for one on operands that are narrower."""
+    """Return whether ``fast`` computes an operation on f16 and bf16 in f32, without rounding."""
     if operation == "convert":
         return operand is F32 or operand in _KEPT_WIDE
     return operand in _KEPT_WIDE and (operation in _ROUNDED or operation in _FAST_SEQUENCES)
 
 
 def _widened(element_type: ElementType) -> ElementType:
-    """Return the type that a value is computed in."""
+    """Return the type that ``fast`` computes a value in: f32 for f16 and bf16."""
     return F32 if element_type in _KEPT_WIDE else element_type
 
 
@@ -136,9 +135,9 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
 
 
 def f64_function(operation: str, operand: ElementType, numerics: Numerics) -> str | None:
-    """Return the name of the function of f64 that an operation is computed by, None if by none.
+    """Return the name of the f64 function that computes an operation; None if none does.
 
-    None also stands for a short sequence of ``fast``.
+    In ``fast``, operations with a short sequence of their own have none.
     """
     if operation not in _ELEMENTARY or not operand.is_float:
         return None
@@ -165,7 +164,7 @@ def _fast(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int
 
 
 def operand_binding(operation: str, position: int, operand: ElementType) -> int:
-    """Return how loosely an operand may bind without parentheses.
+    """Return the loosest binding at which an operand needs no parentheses.
 
     Floats are never reassociated: a right operand of the same precedence keeps its parentheses.
     """

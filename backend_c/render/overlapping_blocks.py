@@ -1,10 +1,12 @@
-"""Compute the last elements of a row as a whole block that overlaps the one before.
+"""Cover a short row by whole vectors, the last of which overlaps the one before (no scalar
+remainder).
 
-What remains of a loop in lanes after its whole vectors, compilers do element by element, and an
-elementary function of one element takes as long as that of a vector. So a short row is a few blocks
-of equal size, of which the last begins where one block is left:
+The remainder of a loop in lanes compilers do element by element, and an elementary function of one
+element takes as long as that of a vector. So a short row is a few blocks of equal size, of which
+the last begins where one block is left:
 
     for i in 0 … 60: r[i] = f(a[i])
+
     for block in 0 … 3:  for lane in 0 … 15: i = min(16 block, 45) + lane;  r[i] = f(a[i])
 
 The elements that two blocks have in common are computed twice, from the same operands. Compilers
@@ -49,12 +51,12 @@ _MOST_BLOCKS = 16  # in longer rows the rest does not count
 
 
 def with_overlapping_blocks(kernel: Kernel) -> Kernel:
-    """Return a kernel whose short rows of elementary functions are whole blocks."""
+    """Return a kernel whose short rows of elementary functions are covered by whole blocks."""
     return replace(kernel, body=_Blocks(kernel.numerics).block(kernel.body))
 
 
 class _Blocks:
-    """Rewrite the loops of one kernel, with names that no other variable has."""
+    """Rewrite the loops of one kernel; a counter makes new names unique."""
 
     def __init__(self, numerics: Numerics) -> None:
         self._numerics = numerics
@@ -73,15 +75,18 @@ class _Blocks:
         return (_overlapping(loop, extent, lanes, next(self._numbers)) if lanes else loop,)
 
     def _bytes(self, function: Apply) -> int:
-        """Return the bytes of a number that an elementary function computes with."""
+        """Return the bytes of the numbers that an elementary function computes with: 4 or 8."""
         operand = function.operands[0].type
         is_wide = operand is F64 or f64_function(function.operation, operand, self._numerics)
         return 8 if is_wide else 4
 
 
 def _lanes(extent: int, size: int) -> int:
-    """Return the lanes of a block for a row of numbers of a size in bytes, 0 if whole vectors, and
-    one of half as many lanes, leave at most one element of it, or little beside the others."""
+    """Choose the lanes of a block for a row of ``extent`` numbers of ``size`` bytes; 0 for none.
+
+    None if the remainder of whole and half vectors is at most one element, or if the row is so long
+    that the remainder does not count.
+    """
     lanes = _VECTOR // size
     while lanes >= extent and lanes >= _LEAST_LANES:
         lanes //= 2
@@ -99,7 +104,7 @@ def _functions(body: Sequence[Statement]) -> Iterator[Apply]:
 
 
 def _overlapping(loop: Loop, extent: int, lanes: int, number: int) -> Loop:
-    """Return the loop over the blocks of one loop in lanes."""
+    """Build the loop over overlapping blocks that replaces a loop in lanes."""
     blocks = -(-extent // lanes)
     block = Variable(INDEX, f"b{number}", 0, blocks - 1)
     # Not "s": scratch arrays are called so.
@@ -123,7 +128,7 @@ def _overlapping(loop: Loop, extent: int, lanes: int, number: int) -> Loop:
 
 
 def _masks(loop: Loop, lanes: int, number: int) -> dict[Load, Array]:
-    """Give an array to each pred that a loop loads at an index that it does not compute first."""
+    """Allocate an s32 array for each pred that a loop loads at an index known before its lets."""
     bound = {statement.variable.name for statement in loop.body if isinstance(statement, Let)}
     masks = dict[Load, Array]()
     for part in parts(loop.body):
@@ -134,5 +139,5 @@ def _masks(loop: Loop, lanes: int, number: int) -> dict[Load, Array]:
 
 
 def _is_set(mask: Load) -> Expr:
-    """Return the pred that an element of such an array stands for."""
+    """Return an element of a mask array as a pred."""
     return Apply("compare-NE", (mask, Constant(S32, 0)), PRED)

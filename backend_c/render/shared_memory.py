@@ -1,6 +1,6 @@
-"""Place the shared arrays of kernels of which there are more than a CUDA kernel has by itself.
+"""Allocate dynamic shared memory for CUDA kernels that exceed the static limit of 48 KiB.
 
-48 KiB, of which functions of the runtime have up to 2, are declared in the text. What takes more
+Functions of the runtime have up to 2 KiB of that, the kernel's arrays the rest. What takes more
 lies in memory that a launch asks for: 99 KiB and more, by GPU.
 """
 
@@ -13,8 +13,10 @@ _ALIGNED = 16  # bytes
 
 
 def dynamic_shared(kernel: Kernel) -> dict[str, int]:
-    """Return where the shared arrays of a kernel lie in memory that its launch asks for: none if
-    they fit what every kernel has."""
+    """Return the byte offsets of a kernel's shared arrays in dynamic shared memory, by name.
+
+    Empty if they fit in static shared memory.
+    """
     places: dict[str, int] = {}
     end = 0
     for statement in every(kernel.body):
@@ -25,7 +27,7 @@ def dynamic_shared(kernel: Kernel) -> dict[str, int]:
 
 
 def dynamic_shared_bytes(kernel: Kernel) -> int:
-    """Return the bytes of shared memory that a launch of a kernel asks for."""
+    """Return the bytes of dynamic shared memory that a launch of a kernel asks for."""
     places = dynamic_shared(kernel)
     arrays = (s.array for s in every(kernel.body) if isinstance(s, LocalArray))
     return max((places[a.name] + _bytes(a) for a in arrays if a.name in places), default=0)

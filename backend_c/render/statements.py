@@ -1,4 +1,4 @@
-"""Render statements of the loop IR as C99 that is also C++; a dialect says what differs."""
+"""Render statements of the loop IR as text that is both C99 and C++, in a dialect."""
 
 from __future__ import annotations
 
@@ -50,8 +50,10 @@ _INLINE = 48  # a value used once is written where it is used, if its text is no
 
 
 def kernel_text(kernel: Kernel, name: str, dialect: Dialect, body: type[Body] | None = None) -> str:
-    """Render a kernel as a function of pointers: inputs, outputs, scratch, in order; ``body``
-    renders its statements, by default :class:`Body`."""
+    """Render a kernel as a function of pointers: inputs, outputs, scratch, in order.
+
+    ``body`` renders its statements, by default :class:`Body`.
+    """
     parameters = [
         *(f"const {memory_type(a.element_type)} *HLO_RESTRICT {a.name}" for a in kernel.inputs),
         *(
@@ -77,7 +79,7 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect, body: type[Body] | 
 
 
 def block_size(kernel: Kernel) -> int:
-    """Return the threads of a block that a kernel is made for, which are the most; 0 if any are."""
+    """Return the number of threads per block that a kernel requires; 0 if any number will do."""
     return max((s.threads for s in kernel.body if isinstance(s, Loop)), default=0)
 
 
@@ -189,7 +191,7 @@ class Body:
                 return self._loop(statement)
 
     def _declaration(self, statement: Let | Mutable | LocalArray) -> list[str]:
-        """Render what names a value or an array."""
+        """Render a declaration of a value, a mutable variable or a local array."""
         match statement:
             case Let(variable, value):
                 return self._let(variable, value)
@@ -290,10 +292,10 @@ class Body:
 
 
 def _is_short(extent: Expr) -> bool:
-    """Return whether a loop has fewer iterations than any vector has lanes."""
+    """Return whether a loop has too few iterations to fill a vector."""
     return isinstance(extent, Constant) and int(extent.value) < _SHORT  # type: ignore[arg-type]
 
 
 def _is_pure(value: Expr) -> bool:
-    """Return whether a value may be computed later than where it is bound."""
+    """Return whether a value may be evaluated later than its let: it reads nothing mutable."""
     return not any(map(is_mutable, subexpressions(value)))

@@ -1,9 +1,9 @@
-"""Write clock readings between the steps of an entry point, for a profile.
+"""Emit clock readings between the steps of an entry point, for a profile.
 
 Steps are numbered in the order of the text (:func:`backend_c.lower.plan.in_order`). Step n adds its
-nanoseconds to ``times[2 n]`` and one to ``times[2 n + 1]``, loops and branches their runs alone.
-After the last step comes the clock itself: its readings and their number. ``times`` is the end of
-the workspace, so that two programs, or two copies of one, do not meet there.
+nanoseconds to ``times[2 n]`` and one to ``times[2 n + 1]``; loops and branches only count their
+runs. The last pair calibrates the clock: nanoseconds and number of its readings. ``times`` is the
+end of the workspace, so that two programs, or two copies of one, do not meet there.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ static uint64_t hlo_note(uint64_t *times, uint64_t before) {
 
 
 def count(plan: Plan) -> int:
-    """Return the number of pairs of nanoseconds and runs of a plan."""
+    """Return the number of (nanoseconds, runs) pairs of a plan: its steps, and the clock."""
     return sum(1 for _ in in_order(plan.steps)) + 1
 
 
 class Timers:
-    """Write the statements of the timers; none at all if ``offset`` is None.
+    """Emit the timer statements of one entry point; none if ``offset`` is None.
 
-    ``offset`` is that of ``times`` in the workspace, in bytes; ``pairs`` their number.
+    ``offset`` is the byte offset of ``times`` in the workspace, ``pairs`` its length.
     """
 
     def __init__(self, offset: int | None, pairs: int) -> None:
@@ -48,7 +48,7 @@ class Timers:
         self._number = -1
 
     def started(self) -> list[str]:
-        """Return the statements before the first step."""
+        """Return the statements before the first step: clear ``times`` and read the clock."""
         if self._offset is None:
             return []
         return [
@@ -59,7 +59,7 @@ class Timers:
         ]
 
     def next(self) -> int:
-        """Return the number of the next step in the order of the text."""
+        """Advance to the next step in the order of the text; return its number."""
         self._number += 1
         return self._number
 
@@ -74,7 +74,7 @@ class Timers:
         return [] if self._offset is None else [f"times[{2 * number + 1}] += 1;"]
 
     def ended(self) -> list[str]:
-        """Return the statements after the last step: what the clock itself takes."""
+        """Return the statements after the last step, which time the clock itself."""
         if self._offset is None:
             return []
         clock = f"now = hlo_note(times + {2 * (self._pairs - 1)}, now);"

@@ -61,7 +61,7 @@ _SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another 
 
 
 class Place(NamedTuple):
-    """Say where a buffer is: the number of an argument or a result, or bytes within a block.
+    """Address a buffer: the number of an argument or a result, or a byte offset in a block.
 
     ``block`` is ``arguments``, ``results``, ``constants`` or ``workspace``.
     """
@@ -72,7 +72,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """Hold what is needed to compile and call a module: nothing that changes from run to run.
+    """Hold a rendered module: all that is needed to compile and call it, nothing that a run
+    changes.
 
     ``sources`` are translation units by file name; ``constants`` is the block that ``hlo_entry``
     receives; ``parameters`` and ``results`` are the arrays in order; ``number`` is that of the
@@ -158,12 +159,12 @@ def _rendered(
 
 
 def _started(plans: Sequence[Plan]) -> str:
-    """Render the kernel that starts the random state of a run, if one of the plans needs it."""
+    """Render the kernel that seeds the random state; empty if no plan uses one."""
     return RANDOM_START if any(k.uses_seed for plan in plans for k in plan.kernels) else ""
 
 
 def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
-    """Yield arrays as the entry's pointers: a bounded one is followed by its sizes."""
+    """Yield arrays in the order of the entry's pointers: a bounded one is followed by its sizes."""
     for buffer in arrays:
         yield buffer
         if buffer.sizes is not None:
@@ -186,7 +187,7 @@ def _constant_block(plan: Plan, alignment: int) -> tuple[bytes, dict[Buffer, int
 
 
 def stored_bytes(value: np.ndarray) -> bytes:
-    """Return an array as the generated code keeps it: row-major, of :func:`storage_type`."""
+    """Return an array's bytes as generated code reads them: row-major, of :func:`storage_type`."""
     element_type = element_type_of(value.dtype)
     assert element_type is not None, value.dtype
     return np.ascontiguousarray(value, storage_type(element_type)).tobytes()
@@ -205,7 +206,7 @@ def storage_type(element_type: ElementType) -> np.dtype[np.generic]:
 def _places(
     plan: Plan, workspace: Mapping[Buffer, int], constants: Mapping[Buffer, int]
 ) -> dict[Buffer, Place]:
-    """Return where each buffer is."""
+    """Return the address of each buffer, as a block and an offset."""
     places = {b: Place("arguments", n) for n, b in enumerate(with_sizes(plan.arguments))}
     places |= {b: Place("results", n) for n, b in enumerate(with_sizes(plan.results))}
     places |= {b: Place("constants", offset) for b, offset in constants.items()}
@@ -314,8 +315,11 @@ class _Entry:
         return f"{{\n{body}}}\n"
 
     def _places(self) -> tuple[list[str], list[str]]:
-        """Render the variables that point to buffers which change places, and the copies of those
-        that are results in the end to where results are wanted."""
+        """Render the pointer variables of exchanged buffers, and the copies of those that are
+        results.
+
+        A result that ends up elsewhere is copied to the caller's memory.
+        """
         begin, end = [], []
         for buffer in self._moving:
             name, start = self._pointers[buffer], self._starts[buffer]
@@ -361,8 +365,10 @@ class _Entry:
         return f"{name}({', '.join(words)});"
 
     def _copied(self, source: Buffer, target: Buffer) -> list[str]:
-        """Render a copy: of a few elements one by one, as what reads more than one store wrote
-        waits until these are in the cache (no store forwarding)."""
+        """Render a copy: ``memcpy``, or element by element for a few elements.
+
+        A wide load of what several narrow stores just wrote would stall (no store forwarding).
+        """
         count = source.shape.elements
         if 1 < count <= _FEW:
             into, out_of = self._pointer(target, False), self._pointer(source, True)
