@@ -1,4 +1,5 @@
-"""Write dot and convolution as one product of matrices of factors.
+"""Write dot and convolution as one contraction: matrix products of batch, rows, columns and steps
+k.
 
 Factors of f32 and narrower are packed into panels and multiplied in register tiles of f64 sums
 (runtime/hlo_tile.h); each sum is rounded once where its error bound decides the rounding, and added
@@ -146,7 +147,8 @@ def contract(
     scope: Scope,
     convolved: Convolved | None = None,
 ) -> None:
-    """Write the contraction of factors of ``types``; ``convolved`` says of which convolution.
+    """Write the contraction of factors of ``types``; ``convolved`` is the convolution it comes
+    from.
 
     To a result of another kind (an integer or pred for floats, pred for integers) the sum is
     converted from the wider of the factors' types.
@@ -181,7 +183,7 @@ _KINDS = {"pred": 0, "unsigned": 1, "signed": 1, "float": 2, "complex": 3}
 
 
 def _width(element_type: ElementType) -> tuple[int, int]:
-    """Return the order of types in which the wider one of two is found."""
+    """Return a sort key by which the wider of two types is the greater."""
     return _KINDS[element_type.kind], element_type.bits
 
 
@@ -215,7 +217,7 @@ def _contract_floats(
     scope: Scope,
     convolved: Convolved | None,
 ) -> None:
-    """Choose the loops of a contraction to floats or complex numbers."""
+    """Choose the loops of an exact contraction to floats or complex numbers."""
     is_narrow_sum = _is_narrow_sum(types, result)
     is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
     # An empty sum (k = 0) has no bound to decide by: the accumulator gives its +0.
@@ -237,7 +239,7 @@ def _contract_floats(
 
 
 def _fast_sums(types: Types, result: ElementType) -> ElementType | None:
-    """Return the type of the sums that fast mode has for factors of these types, if it has any."""
+    """Return the type that fast mode adds products up in, f32 or f64; None if it has none."""
     if not (result.is_float or result.is_complex):
         return None
     # Factors are converted to the type of the sums first, so it has to have them all.

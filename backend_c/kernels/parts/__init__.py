@@ -1,1 +1,1 @@
-"""Provide what loop nests are made of: exact sums, factors of contractions, windows, groups."""
+"""Provide building blocks of loop nests: exact sums, factors of contractions, windows, groups."""

@@ -1,9 +1,9 @@
-"""Write maps that read arrays across their rows for blocks of threads.
+"""Transpose arrays through shared memory, in maps that read across rows, for blocks of threads.
 
-A block brings a square of what lies across into shared memory, neighbouring threads neighbouring
+A block copies a square of what lies across into shared memory, neighbouring threads neighbouring
 elements of memory, and computes the results from there, neighbouring threads neighbouring results:
-both ways whole lines of memory are moved. Rows of a square are one element longer than it, so that
-neither way is through one bank alone.
+both ways accesses are coalesced. Rows of a square are padded by one element, so that neither way
+has bank conflicts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST = 34 << 10  # bytes of shared memory of a block, so that six of them run a
 
 
 def write_in_blocks(tiled: TransposedMap, write: Writer) -> None:
-    """Write the map by squares: of both dimensions, at each index of the others."""
+    """Write the map square by square of the two dimensions, a block of threads for each."""
     scope = tiled.scope
     side = _side(tiled)
     ways = tiled.along, tiled.last
@@ -51,7 +51,7 @@ def write_in_blocks(tiled: TransposedMap, write: Writer) -> None:
 
 
 def _side(tiled: TransposedMap) -> int:
-    """Return the side of the squares: of few bytes that are copied larger ones."""
+    """Return the side of the squares in elements: the largest whose copies fit in shared memory."""
     index = (ix.constant(0),) * len(tiled.dims)
     with tiled.scope.undone():
         accesses = tiled.accesses(index, (_SIDES[0], _SIDES[0]))
@@ -62,7 +62,8 @@ def _side(tiled: TransposedMap) -> int:
 
 
 class _Square:
-    """Write one square, from its first index on: so many elements of both dimensions."""
+    """Write one square of a map, from its first index on; ``counts`` are its extents, at most
+    ``side``."""
 
     def __init__(
         self, tiled: TransposedMap, side: int, first: Sequence[Expr], counts: Sequence[Expr]
@@ -72,7 +73,8 @@ class _Square:
         self._scope: Scope = tiled.scope
 
     def brought(self) -> dict[Access, Array]:
-        """Write the copies of what is read across; return them."""
+        """Write the copies into shared memory of what is read across; return the array of each
+        access."""
         scope, side = self._scope, self._side
         accesses = self._tiled.accesses(self._first, (side, side))
         copies = {a: scope.shared(a.array.element_type, side * (side + 1)) for a in accesses}
@@ -83,7 +85,7 @@ class _Square:
         return copies
 
     def computed(self, copies: dict[Access, Array], write: Writer) -> None:
-        """Write the results from the copies."""
+        """Write the loop that computes the results from the copies in shared memory."""
         scope, tiled = self._scope, self._tiled
         with self._each("last") as (i, j):
             place, values = tiled.values(self._first, (i, j), copies, self._place(i, j))
@@ -98,8 +100,10 @@ class _Square:
 
     @contextmanager
     def _each(self, near: str) -> Iterator[tuple[Expr, Expr]]:
-        """Open the loop of the threads over a square; neighbours are so in the dimension ``near``.
-        Yield the place in both dimensions."""
+        """Open the loop of the threads over a square; yield the place (i, j) in it.
+
+        Neighbouring threads are neighbours along dimension ``near``.
+        """
         side = self._side
         with nest.threads(self._scope, side, side, 0 if near == "along" else 1) as place:
             inside = [

@@ -1,1 +1,1 @@
-"""Multiply matrices: factors as packed panels, loops around tiles, sums of each kind."""
+"""Multiply matrices on a processor: packed panels, register tiles, sums of each kind."""

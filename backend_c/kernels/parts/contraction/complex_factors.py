@@ -23,7 +23,8 @@ from hlo.types import F32, PRED, ElementType
 
 
 def real_factors(factors: Factors, result: ElementType) -> Factors:
-    """Return the real factors; a real result has the columns of real parts alone."""
+    """Return the factors of the real product; for a real result, the columns of real parts
+    alone."""
     columns = 2 if result.is_complex else 1
 
     def lhs(b: Expr, m: Expr, step: Expr) -> tuple[Expr, tuple[Expr, ...]]:
@@ -48,7 +49,7 @@ def real_factors(factors: Factors, result: ElementType) -> Factors:
 
 
 def _parts(value: Expr) -> tuple[Expr, Expr]:
-    """Return the real and the imaginary part of a factor, which may be real."""
+    """Return the real and the imaginary part of a factor; zero for the latter if it is real."""
     if not value.type.is_complex:
         # Not each narrow type has a zero.
         if value.type.is_float and value.type.bits < F32.bits:
@@ -64,5 +65,5 @@ def _is_even(index: Expr) -> Expr:
 
 
 def _select(condition: Expr, lhs: Expr, rhs: Expr) -> Expr:
-    """Return one of two values."""
+    """Build a select between two values."""
     return apply("select", condition, lhs, rhs, type=lhs.type)

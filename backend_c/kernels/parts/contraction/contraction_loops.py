@@ -63,7 +63,8 @@ def integer_loops(factors: Factors, element_type: ElementType, write: Write, sco
 def exact_loops(
     factors: Factors, types: Types, element_type: ElementType, write: Write, scope: Scope
 ) -> None:
-    """Write every sum in a superaccumulator: for rare types (complex, 64-bit integers)."""
+    """Write every sum in a superaccumulator: for types without faster loops (complex, 64-bit
+    integers)."""
     dims = (factors.batch, factors.m, factors.n)
     with nest.outer(scope, dims, 64 * max(factors.k, 1)) as (b, m, n):
         result = exact_sum_of_products(factors, types, element_type, (b, m, n), scope)
@@ -71,7 +72,8 @@ def exact_loops(
 
 
 class DoubleDoubleLoops:
-    """Write f64 sums in double-double, a block's columns in lanes; exact where that is in doubt."""
+    """Write f64 sums in double-double, columns in lanes; sums in doubt again in a
+    superaccumulator."""
 
     def __init__(self, factors: Factors, types: Types, write: Write, scope: Scope) -> None:
         self.factors, self.types, self.write, self.scope = factors, types, write, scope
@@ -92,7 +94,8 @@ class DoubleDoubleLoops:
                 self.write(factors.place(b, m, n), (result,))
 
     def _added(self, b: Expr, m: Expr, first: Expr, columns: Expr) -> tuple[Array, ...]:
-        """Write a block's sums; return their high and low parts, and sums of magnitudes."""
+        """Write the sums of a block of columns; return arrays of high and low parts and of
+        magnitudes."""
         scope, factors = self.scope, self.factors
         sums = high, low, magnitudes = tuple(scope.local(F64, self.width) for _ in range(3))
         with scope.loop(columns, "lanes") as lane:
@@ -133,7 +136,8 @@ def exact_sum_of_products(
     place: tuple[Expr, ...],
     scope: Scope,
 ) -> Expr:
-    """Return the sum of the products that count, in a superaccumulator, rounded once."""
+    """Return the superaccumulator's sum over k of the products whose conditions hold, rounded
+    once."""
     b, m, n = place
     accumulator = Accumulator(scope, element_type, factors=types)
     with scope.loop(factors.k) as k:

@@ -25,8 +25,10 @@ _ZERO = Constant(F64, 0.0)
 
 
 class ExactScalarContraction(ScalarContraction):
-    """Write one contraction of factors of ``types``, one sum after the other: in software, double
-    precision takes so long that what neighbouring sums share does not count."""
+    """Write one contraction of factors of ``types``, one sum at a time.
+
+    Double precision in software takes so long that loads shared by neighbouring sums do not matter.
+    """
 
     def __init__(
         self, factors: Factors, types: Types, result: ElementType, write: Write, scope: Scope
@@ -35,7 +37,7 @@ class ExactScalarContraction(ScalarContraction):
         self._types = types
 
     def side_by_side(self, extent: int) -> Iterator[list[Expr]]:
-        """Open the loop over so many numbers; yield one."""
+        """Open the loop over ``extent`` numbers; yield one at a time."""
         with self.scope.loop(extent) as number:
             yield [number]
 

@@ -1,4 +1,4 @@
-"""Bring the factors of a fast contraction to where runtime/hlo_gemm.h can read them.
+"""Provide the factors of a fast contraction in memory, as runtime/hlo_gemm.h reads them.
 
 Left factors may lie anywhere at constant pitches; right factors are packed into panels, or read in
 place where steps are rows of whole panels and too few rows share them for packing to pay.
@@ -38,7 +38,7 @@ Packing = Callable[[Expr, Expr, Expr, Pointer], None]
 
 
 class Side(NamedTuple):
-    """Say where a factor is: the address of a (batch, line), and the pitch of lines and steps."""
+    """Locate a factor in memory: the address of a (batch, line), the pitches of lines and steps."""
 
     address: Callable[[Expr, Expr], Pointer]
     line_pitch: int
@@ -46,7 +46,8 @@ class Side(NamedTuple):
 
 
 def left_factors(factors: Factors, product: Product, rows: int, scope: Scope) -> Side:
-    """Return the left factors in memory; blocks of ``rows`` are written out if they must be."""
+    """Return the left factors in memory: in place at constant pitches, or copied by blocks of
+    ``rows``."""
     read, sizes = factors.lhs, (factors.batch, factors.m, factors.k)
     element_type, in_order = product.left, product.room is not None
     strides = factor_strides(read, sizes, element_type)
@@ -80,7 +81,7 @@ def left_factors(factors: Factors, product: Product, rows: int, scope: Scope) ->
 def _transpose_out(
     factors: Factors, place: tuple[Expr, Expr, Expr], into: Pointer, width: int, scope: Scope
 ) -> None:
-    """Write left factors whose lines lie side by side, those of a line side by side.
+    """Write left factors that lie column-major in memory out row-major, by tiles.
 
     ``place`` is the batch, the first line, and the number of lines, at most ``width``.
     """
@@ -106,7 +107,7 @@ def _transpose_out(
 
 
 def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) -> Side:
-    """Return the right factors in memory, packed strip by strip; packed steps have pitch 0."""
+    """Return the right factors in memory: in place, or packed into panels (with step pitch 0)."""
     read, k = factors.rhs, factors.k
     strides = strides_in_place(factors, product)
     if strides is not None:
@@ -128,7 +129,7 @@ def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) 
 
 
 def strides_in_place(factors: Factors, product: Product) -> Strides | None:
-    """Return the strides of right factors that are read where they lie, None if they are packed."""
+    """Return the strides of right factors that are read in place; None if they are to be packed."""
     strides = factor_strides(factors.rhs, (factors.batch, factors.n, factors.k), product.right)
     is_worth_packing = factors.m > _FEW_ROWS or factors.n % _VECTOR or product.room is not None
     if strides is None or strides.line != 1 or strides.step <= 0 or is_worth_packing:
@@ -137,10 +138,10 @@ def strides_in_place(factors: Factors, product: Product) -> Strides | None:
 
 
 def packing(factors: Factors, product: Product, strip: int, scope: Scope) -> Packing:
-    """Return what writes the packing of a strip of right factors to an address.
+    """Return the function that writes code to pack a strip of right factors.
 
-    It takes the batch, the first column, the number of columns and the address. Must be called
-    outside loops.
+    Its arguments are the batch, the first column, the number of columns and the target address.
+    Must be called outside loops.
     """
     read, k, element_type = factors.rhs, factors.k, product.right
     sizes = factors.batch, factors.n, k
@@ -178,7 +179,7 @@ def _write_out(
     into: tuple[Array, Expr, Pitches],
     scope: Scope,
 ) -> None:
-    """Write factors to an array, of the pitches that have a 1 among them, which are the lanes.
+    """Write computed factors to an array of the given pitches; the one of pitch 1 is the lanes.
 
     ``place`` is the first (batch, line, step), ``counts`` are those of lines and steps.
     """

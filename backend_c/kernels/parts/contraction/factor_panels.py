@@ -1,4 +1,4 @@
-"""Lay out what runtime/hlo_factor.h works on: panels of 64 lanes, step by step, in real numbers.
+"""Lay out the panels of runtime/hlo_factor.h: 64 lanes, step by step, in real numbers.
 
 A complex number is two real ones in each direction, [re -im; im re], of which a right-hand side
 keeps the first column.
@@ -29,7 +29,7 @@ Result = Callable[[tuple[Expr, ...], Expr | None, Expr], Expr]
 
 
 class Numbers(NamedTuple):
-    """Say in which type sums are, and of how many real numbers an element is made."""
+    """Describe a matrix element: its type, that of sums, and its real parts (2 if complex)."""
 
     element_type: ElementType
     sums: ElementType
@@ -37,23 +37,23 @@ class Numbers(NamedTuple):
 
     @property
     def edge(self) -> int:
-        """Return the elements along a block."""
+        """Return the number of elements along an edge of a block."""
         return BLOCK // self.parts
 
     def of(self, value: Expr) -> tuple[Expr, ...]:
-        """Return the real numbers of an element."""
+        """Split an element into its real numbers."""
         if self.parts == 1:
             return (as_type(value, self.sums),)
         return tuple(apply(name, value, type=self.sums) for name in ("real", "imag"))
 
     def element(self, numbers: Sequence[Expr]) -> Expr:
-        """Return the element that real numbers make."""
+        """Join real numbers to an element."""
         if self.parts == 1:
             return as_type(numbers[0], self.element_type)
         return apply("complex", *numbers, type=self.element_type)
 
     def with_real_diagonal(self, value: Expr, is_diagonal: Expr) -> Expr:
-        """Return an element of a matrix whose diagonal counts as real."""
+        """Return an element with its imaginary part zeroed if it is on the diagonal."""
         if self.parts == 1:
             return value
         real, imag = self.of(value)
@@ -61,7 +61,7 @@ class Numbers(NamedTuple):
         return self.element((real, apply("select", is_diagonal, zero, imag, type=self.sums)))
 
     def places(self, value: Expr) -> dict[tuple[int, int], Expr]:
-        """Return the real numbers of an element by (row, column) in its square."""
+        """Return the real numbers of an element by (row, column) in [re -im; im re]."""
         if self.parts == 1:
             return {(0, 0): self.of(value)[0]}
         real, imag = self.of(value)
@@ -70,7 +70,8 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Say which triangle of ``a`` is read how: op(a) x = b or x op(a) = b."""
+    """Describe a triangular system, op(a) x = b or x op(a) = b, by the flags of
+    triangular-solve."""
 
     left_side: bool
     lower: bool
@@ -80,7 +81,8 @@ class System:
 
     @property
     def is_across(self) -> bool:
-        """Return whether T is read along the columns of ``a``."""
+        """Return whether the rows of T, the triangle that is solved with, are the columns of
+        ``a``."""
         return self.is_transposed == self.left_side
 
     @property
@@ -89,38 +91,39 @@ class System:
         return self.lower != self.is_across
 
     def extents(self, dims: Sequence[int]) -> tuple[tuple[int, ...], int, int]:
-        """Return of right-hand sides of some dims those of the batch, the rows of ``a``, and how
-        many right-hand sides each system has."""
+        """Return (batch dims, rows of ``a``, right-hand sides per system) of a ``b`` of some
+        dims."""
         *batch, rows, columns = dims
         size, vectors = (rows, columns) if self.left_side else (columns, rows)
         return tuple(batch), size, vectors
 
 
 def numbers_of(element_type: ElementType) -> Numbers:
-    """Return how elements of a type are computed with in fast mode."""
+    """Return the representation of a type's elements in fast mode."""
     part = PARTS.get(element_type, element_type)
     return Numbers(element_type, F64 if part is F64 else F32, 2 if element_type.is_complex else 1)
 
 
 def blocks(extent: int, size: int = BLOCK) -> int:
-    """Return how many blocks an extent takes."""
+    """Return the number of blocks that cover an extent."""
     return -(-extent // size)
 
 
 def rest(extent: int, first: Expr, size: int) -> Expr:
-    """Return how much of an extent a block has that starts at ``first``."""
+    """Return the length of the block at ``first``: ``size``, or less at the end of the extent."""
     return ix.clamp(0, ix.subtract(extent, first), size)
 
 
 def transpose(source: Pointer, target: Pointer, scope: Scope) -> None:
-    """Write the transposition of a block of 64 x 64 numbers, both of which are rows of 64."""
+    """Write the transposition of a block of 64 x 64 numbers; rows have a pitch of 64 on both
+    sides."""
     width = source.array.element_type.bits // 8
     pitch = ix.constant(BLOCK)
     scope.call(f"hlo_transpose_tile_{width}", source, pitch, target, pitch, pitch, pitch)
 
 
 def fill(array: Array, start: Expr, is_diagonal: Expr | None, scope: Scope) -> None:
-    """Write zeros to a block; a block of a diagonal is minus the identity."""
+    """Write zeros to a block, or minus the identity if it is on the diagonal."""
     zero = Constant(array.element_type, 0.0)
     with scope.loop(BLOCK) as row, scope.loop(BLOCK, "lanes") as column:
         value: Expr = zero

@@ -1,4 +1,4 @@
-"""Describe a contraction as two matrices of factors, whatever op it comes from."""
+"""Describe a contraction as two matrices of factors, for dot, convolution and ragged-dot alike."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Read = Callable[[Expr, Expr, Expr], tuple[Expr, tuple[Expr, ...]]]
 
 @dataclass(frozen=True)
 class Patches:
-    """Describe left factors that lie in an array, those of a row in a window of it.
+    """Describe left factors as windows (patches) of an array: implicit im2col.
 
     ``corner`` maps (batch, row) to the offset of the window's first element and its index in some
-    dimensions; ``within`` maps (batch, k) to how far a step is from there: an offset, an index, and
-    conditions. Offset and index are sums of both. A factor counts if the index is between 0 and
-    the ``extents`` of those dimensions.
+    dimensions; ``within`` maps (batch, k) to the distance of a step from there: an offset, an
+    index, and conditions. Offset and index of a factor are the sums of both. A factor counts if the
+    index is between 0 and the ``extents`` of those dimensions.
     """
 
     array: Array
@@ -37,8 +37,9 @@ class Patches:
 class Factors:
     """Describe ``result[batch, m, n] = sum over k of lhs(batch, m, k) * rhs(batch, n, k)``.
 
-    ``k_dims``, if they are given, are the extents whose product is k: loops over them take no
-    divisions. ``m_dims`` are those whose product is m. ``patches``: what else is known of ``lhs``.
+    A factor is read with the conditions under which it counts. ``k_dims``, if given, are the
+    extents whose product is k: loops over them take no divisions. ``m_dims`` are those whose
+    product is m. ``patches``: ``lhs`` as windows of an array, if it is.
     """
 
     batch: int
@@ -107,7 +108,8 @@ class _Side:
         return tuple(self.operand.size(d) for d in dimensions)
 
     def at(self, b: Expr, free: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
-        """Return a factor, and the conditions that bounded contracted dimensions put on it."""
+        """Return a factor, and the conditions under which its contracted index is within actual
+        sizes."""
         index: dict[int, Expr] = {}
         for dimensions, offset in ((self.batch, b), (self.free, free), (self.contracted, k)):
             index |= dict(zip(dimensions, ix.delinearize(offset, self.dims(dimensions))))

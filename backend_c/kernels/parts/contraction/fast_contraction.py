@@ -48,10 +48,10 @@ _PLAIN_STRIP = 1 << 12  # of f32 or f64: beside left factors and sums in the L1 
 
 
 def is_padded(factors: Factors) -> bool:
-    """Return whether left factors may not count where right ones do, as a convolution's padding.
+    """Return whether left factors have conditions that right ones lack, as a convolution's padding.
 
     They are zeros in memory then, and zero times infinity is NaN: sums that are not finite are
-    looked at again.
+    added again from the factors that count.
     """
     sizes = factors.batch, factors.m, factors.n, factors.k
     b, m, n, k = (Variable(INDEX, f"any_{d}", 0, size - 1) for d, size in zip("bmnk", sizes))
@@ -60,7 +60,7 @@ def is_padded(factors: Factors) -> bool:
 
 
 class FastContraction:
-    """Write one contraction to results of a type."""
+    """Write one contraction to results of type ``result`` as a packed matrix product."""
 
     def __init__(
         self,
@@ -84,7 +84,8 @@ class FastContraction:
         self.least = self._least() if product.is_checked else None
 
     def _has_strips(self) -> bool:
-        """Return whether threads share strips of columns, each with all rows."""
+        """Return whether threads share strips of columns, each packed by its thread, over all
+        rows."""
         factors, product = self.factors, self.product
         row_blocks, strips = -(-factors.m // self.rows), -(-factors.n // COLUMNS)
         most = _STRIP if product.room is not None else _PLAIN_STRIP
@@ -96,7 +97,7 @@ class FastContraction:
         )
 
     def _least(self) -> Array:
-        """Write what hlo_gemm_bf16_least says of each block of rows."""
+        """Call hlo_gemm_bf16_least for each block of rows; return the array of its results."""
         scope, factors = self.scope, self.factors
         blocks = -(-factors.m // self.rows)
         least = scope.scratch(U32, factors.batch * blocks, frozen=True)
@@ -115,7 +116,7 @@ class FastContraction:
         return least
 
     def emit(self) -> None:
-        """Write the blocks."""
+        """Write the loops over blocks of the result, which threads share."""
         factors = self.factors
         row_blocks = -(-factors.m // self.rows)
         strips = -(-factors.n // COLUMNS)
@@ -138,16 +139,16 @@ class FastContraction:
                 self._strip(b, ix.multiply(row_block, self.rows), first_column, width)
 
     def _together(self, shared: int) -> int:
-        """Return how many of the strips that share left factors one call takes.
+        """Return how many strips one call of the inner kernel covers.
 
-        The words of left factors of narrow types, and the tiles of AMX, are made ready in each.
+        Narrow types convert left factors to words, or load tiles of AMX, once for each call.
         """
         if self.product.room is None:
             return 1
         return shared if self.stored is not None else min(shared, _TOGETHER)
 
     def _emit_strips(self, row_blocks: int, strips: int) -> None:
-        """Write strips of columns, packed where they are used."""
+        """Write the loop over strips of columns, each packed by the thread that uses it."""
         factors, product, scope = self.factors, self.product, self.scope
         cost = factors.m * min(factors.n, COLUMNS) * factors.k
         room = -(-min(factors.n, COLUMNS) // WIDEST) * WIDEST * product.rows(factors.k)
@@ -161,7 +162,7 @@ class FastContraction:
                 self._strip(b, ix.multiply(row_block, self.rows), first)
 
     def _strip(self, b: Expr, first_row: Expr, first_column: Expr, width: int = COLUMNS) -> None:
-        """Write the sums of a strip of columns in a block of rows, and what is done with them."""
+        """Write one block of rows by one strip of columns: products, repair, epilogue, stores."""
         scope, factors = self.scope, self.factors
         rows = scope.bind(ix.clamp(0, ix.subtract(factors.m, first_row), self.rows))
         columns = scope.bind(ix.clamp(0, ix.subtract(factors.n, first_column), width))
@@ -198,7 +199,7 @@ class FastContraction:
         into: Pointer,
         pitch: int,
     ) -> None:
-        """Call the products of a block of rows with a strip of columns."""
+        """Call the inner kernel on a block of rows and a strip of columns."""
         b, first_row, first_column = at
         left, right = self.left, self.right
         k = ix.constant(self.factors.k)
@@ -219,7 +220,7 @@ class FastContraction:
     def _repair(
         self, sums: Array, pitch: int, counts: tuple[Expr, Expr], first: tuple[Expr, Expr, Expr]
     ) -> None:
-        """Write the sums that are not finite again, from the factors that count."""
+        """Recompute the sums that are not finite, from the factors that count."""
         scope, (b, first_row, first_column) = self.scope, first
         finite = scope.mutable(S32, Constant(S32, 1))
         start = Pointer(sums, ix.constant(0))

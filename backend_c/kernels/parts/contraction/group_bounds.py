@@ -14,7 +14,7 @@ from hlo.types import PRED, S64, ArrayShape
 
 
 class GroupBounds:
-    """Hold the prefix sums of group sizes in workspace, a row per index of outer dimensions."""
+    """Hold the start and end positions of groups in workspace, a row per index of outer dims."""
 
     def __init__(self, sizes: Element, scope: Scope) -> None:
         *self._outer, self.groups = sizes.shape.dims

@@ -42,7 +42,7 @@ def is_narrow(factors: Factors) -> bool:
 
 
 class NarrowContraction:
-    """Write one contraction."""
+    """Write one exact contraction with few rows or columns, sum by sum, without packing."""
 
     def __init__(
         self, factors: Factors, types: Types, result: ElementType, write: Write, scope: Scope
@@ -104,7 +104,7 @@ class NarrowContraction:
         return self._rounded(total, magnitude, length * math.prod(inner[1:]) + 8, place)
 
     def _add(self, total: Variable, magnitude: Variable, product: Expr) -> None:
-        """Write the addition of a product."""
+        """Write the addition of a product to a total, and of its magnitude to the other one."""
         self._scope.assign(total, apply("add", total, product))
         self._scope.assign(magnitude, apply("add", magnitude, apply("abs", product)))
 
@@ -119,12 +119,14 @@ class NarrowContraction:
         return result
 
     def _again(self, place: _Place) -> Expr:
-        """Return a sum in a superaccumulator."""
+        """Recompute a sum in a superaccumulator."""
         return exact_sum_of_products(self._factors, self._types, self._result, place, self._scope)
 
     def _in_lanes(self, extent: int, place: Callable[[Expr, Expr, Expr], _Place]) -> None:
-        """Write the sums of neighbouring results together; ``place`` takes the batch, the index
-        that they share, and their own.
+        """Write sums with neighbouring results in lanes.
+
+        ``place`` maps (batch, index that the lanes share, index of the lane) to (batch, row,
+        column).
         """
         scope, factors = self._scope, self._factors
         width = min(extent, _WIDTH)

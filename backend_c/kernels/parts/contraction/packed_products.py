@@ -1,5 +1,4 @@
-"""Write sums of products of 8 and 16 bits as calls that add up several at a time
-(runtime/hlo_packed.h)."""
+"""Multiply bytes and halfwords several at a time (SIMD within a register, runtime/hlo_packed.h)."""
 
 from __future__ import annotations
 
@@ -20,15 +19,17 @@ _FEWEST = 4  # steps: of fewer there is no word
 
 
 class PackedProducts(NamedTuple):
-    """Hold what a call adds up: elements of ``lhs`` times those of rows of ``rhs``, ``pitch``
-    elements apart."""
+    """Hold the operands of a packed dot product: a vector of ``lhs``, rows of ``rhs``.
+
+    Rows are ``pitch`` elements apart; there is one for each sum.
+    """
 
     lhs: Load
     rhs: Load
     pitch: int
 
     def add(self, totals: Sequence[Variable], steps: Expr, scope: Scope) -> None:
-        """Write the addition of the products of so many steps to the sums."""
+        """Call the runtime to add the products of ``steps`` steps to each sum."""
         types = f"{self.lhs.array.element_type}_{self.rhs.array.element_type}"
         rows = (ix.constant(self.pitch), steps) if len(totals) > 1 else (steps,)
         pointers = (Pointer(side.array, side.offset) for side in (self.lhs, self.rhs))
@@ -37,8 +38,11 @@ class PackedProducts(NamedTuple):
 
 
 def is_packed(pairs: Sequence[tuple[Expr, Expr]], step: Expr, sums: ElementType) -> bool:
-    """Return whether factors of neighbouring sums at a step are numbers that one call can multiply:
-    the left ones the same, and neighbours along the steps in memory."""
+    """Return whether one call can add up the products of neighbouring sums along ``step``.
+
+    All must share the left factor, and both factors be loads of unit stride, of types with a
+    routine.
+    """
     if sums is not S32 or len(pairs) not in _WIDTHS or ix.bounds(step)[1] + 1 < _FEWEST:
         return False
     (left, _), *_ = pairs
@@ -50,7 +54,7 @@ def is_packed(pairs: Sequence[tuple[Expr, Expr]], step: Expr, sums: ElementType)
 
 
 def _loads(pair: Sequence[Expr]) -> list[Load]:
-    """Return the factors that are loaded as they are in memory."""
+    """Return the factors that are plain loads, in their type in memory."""
     return [
         factor
         for factor in pair
@@ -59,12 +63,12 @@ def _loads(pair: Sequence[Expr]) -> list[Load]:
 
 
 def _types(pair: Sequence[Expr]) -> tuple[ElementType, ...]:
-    """Return the types of factors that are loaded as they are in memory."""
+    """Return the element types of the factors that are plain loads."""
     return tuple(load.array.element_type for load in _loads(pair))
 
 
 def packed(pairs: Sequence[tuple[Expr, Expr]]) -> PackedProducts | None:
-    """Return the products of factors at the first step; None if rows are not equally far apart."""
+    """Return the operands of a packed dot product; None if rows have no common array and pitch."""
     loads = [right for _, right in pairs if isinstance(right, Load)]
     left = pairs[0][0]
     if not isinstance(left, Load) or len(loads) != len(pairs):

@@ -1,4 +1,4 @@
-"""Choose how the runtime multiplies matrices of factors: the types that it reads, and its sums."""
+"""Choose the inner kernel of a matrix product in the runtime: types in memory, and of sums."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _FEW = 4  # rows, columns or steps, for which plain loops take less time
 
 
 class Product(NamedTuple):
-    """Say how the runtime multiplies: hlo_gemm_``name`` and hlo_gemm_``name``_pack.
+    """Describe an inner kernel, hlo_gemm_``name``, and its packing, hlo_gemm_``name``_pack.
 
     ``left`` and ``right`` are the types of factors in memory. ``room`` maps k to the elements of
-    type ``panel`` that packed right factors of a column take; None is for those of
-    runtime/hlo_gemm.h, k of the type of the sums. Others read the left factors of a row side by
-    side. ``is_checked``: the product is told what hlo_gemm_``name``_least finds in left factors.
+    type ``panel`` that a packed column takes; None stands for runtime/hlo_gemm.h, whose columns
+    take k. Other kernels need left factors of a row side by side. ``is_checked``: the kernel takes
+    what hlo_gemm_``name``_least found in the left factors.
     """
 
     name: str
@@ -29,19 +29,19 @@ class Product(NamedTuple):
     is_checked: bool = False
 
     def rows(self, k: int) -> int:
-        """Return how many elements of type ``panel`` a column's packed right factors take."""
+        """Return the number of elements of type ``panel`` in a packed column of right factors."""
         return k if self.room is None else self.room(k)
 
 
 def plain_product(sums: ElementType) -> Product:
-    """Return the product of factors of the type of their sums (runtime/hlo_gemm.h)."""
+    """Return the kernel for factors of the type of their sums (runtime/hlo_gemm.h)."""
     return Product(str(sums), sums, sums, sums, sums)
 
 
 def integer_product(
     factors: Factors, types: tuple[ElementType, ElementType], result: ElementType
 ) -> Product | None:
-    """Return the product of integers of at most 16 bits modulo 2**32.
+    """Return the kernel for integers of at most 16 bits, modulo 2**32.
 
     None for wider ones, for wider results, and where plain loops take less time.
     """
@@ -59,22 +59,22 @@ def integer_product(
 
 
 def bf16_product(factors: Factors, types: tuple[ElementType, ElementType]) -> Product | None:
-    """Return the product of bf16 in sums of f32; None if factors have other types or are few."""
+    """Return the kernel for bf16 with sums of f32; None for other types, or few factors."""
     if types != (BF16, BF16) or min(factors.m, factors.n, factors.k) <= _FEW:
         return None
     return Product("bf16", BF16, BF16, F32, F32, _wide_room, is_checked=True)
 
 
 def _byte_room(k: int) -> int:
-    """Return the words of a column of bytes: HLO_BYTES_ROOM."""
+    """Return the words of a packed column of bytes, as HLO_BYTES_ROOM."""
     return -(-k // 4) * 2 + 1
 
 
 def _half_room(k: int) -> int:
-    """Return the words of a column of s16: HLO_S16_ROOM."""
+    """Return the words of a packed column of s16, as HLO_S16_ROOM."""
     return -(-k // 2) + 1
 
 
 def _wide_room(k: int) -> int:
-    """Return the words of a column of bf16: HLO_BF16_ROOM."""
+    """Return the words of a packed column of bf16, as HLO_BF16_ROOM."""
     return k + 1

@@ -81,7 +81,7 @@ class RaggedFactors:
 
     @property
     def _by_rows(self) -> bool:
-        """Return whether a free dimension is ragged."""
+        """Return whether the ragged dimension is a free one, not the contracted one."""
         return self.group >= 0
 
     def _dims(self, side: int, dimensions: Sequence[int]) -> _Dims:

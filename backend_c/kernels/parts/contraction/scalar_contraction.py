@@ -1,8 +1,7 @@
-"""Write products of matrices for a target without lanes: nothing is packed or padded, each sum is a
-variable, and what a step reads lies where the program has it.
+"""Write contractions for a target without lanes: sums in registers, nothing packed or padded.
 
-Some neighbouring sums are added up side by side, so that each step of a loop loads once what they
-share. Convolutions have loops of their own
+Some neighbouring sums are added up side by side (register blocking), so that each step of a loop
+loads once what they share. Convolutions have loops of their own
 (:mod:`backend_c.kernels.parts.convolution.scalar_convolution`).
 """
 
@@ -26,7 +25,7 @@ _SIDE_BY_SIDE = {Optimize.SPEED: 4, Optimize.SIZE: 1}
 
 
 class Place(NamedTuple):
-    """Say which sum is meant: its batch, its row and its column."""
+    """Locate a result: its batch, row and column."""
 
     b: Expr
     m: Expr
@@ -63,16 +62,17 @@ class ScalarContraction:
                 self._sums([Place(b, m, ix.constant(0)) for m in rows])
 
     def rows(self, rows: tuple[int, ...]) -> None:
-        """Write the loops over batches, rows of several dimensions and columns, a sum at a time.
+        """Write the loops over batches, rows and columns, one sum at a time.
 
-        Rows that are a loop for each dimension take no division of an index.
+        ``rows`` are the extents of several dimensions, a loop each, so that no index is divided.
         """
         factors = self.factors
         with self.scope.over((factors.batch, *rows, factors.n)) as (b, *row, n):
             self._sums([Place(b, ix.linearize(row, rows), n)])
 
     def side_by_side(self, extent: int) -> Iterator[list[Expr]]:
-        """Open the loop over so many numbers, some at a time; yield those, and then the rest."""
+        """Open an unrolled loop over ``extent`` numbers; yield a group of them, then the
+        remainder."""
         width = min(_SIDE_BY_SIDE[self.scope.settings.optimize], extent)
         with self.scope.loop(extent // width) as block:
             yield [ix.add(ix.multiply(block, width), lane) for lane in range(width)]
@@ -80,7 +80,7 @@ class ScalarContraction:
             yield [ix.constant(n) for n in range(extent - extent % width, extent)]
 
     def _sums(self, places: Sequence[Place]) -> None:
-        """Write sums side by side, over steps that are numbers of factors."""
+        """Write the sums of some neighbouring results, over all steps of k."""
         factors, steps = self.factors, self.factors.k_dims or (self.factors.k,)
         totals = self.totals(places)
         with self.scope.over(steps[:-1]) as outer:
@@ -94,18 +94,19 @@ class ScalarContraction:
         self.store(places, totals)
 
     def totals(self, places: Sequence[Place]) -> list[Variable]:
-        """Declare a sum for each place."""
+        """Declare a sum, zero, for each place."""
         zero = Constant(self.sums, 0.0 if self.sums.is_float else 0)
         return [self.scope.mutable(self.sums, zero) for _ in places]
 
     def run(
         self, places: Sequence[Place], totals: Sequence[Variable], steps: int | Expr, pairs: Pairs
     ) -> None:
-        """Write the addition of the products of so many steps: by calls that take several at a
-        time, where there are some for such factors, else by a loop."""
+        """Write the addition of ``steps`` products to each sum: a packed dot product, else a
+        loop."""
         scope = self.scope
         count = ix.constant(steps) if isinstance(steps, int) else steps
         if scope.settings.packs_products:
+            # Reading factors writes statements: this is a trial, whose statements are discarded.
             with scope.undone(), scope.draft((ix.bounds(count)[1],)) as (step,):
                 can_pack = is_packed([pairs(one, step) for one in places], step, self.sums)
             products = packed([pairs(one, ix.constant(0)) for one in places]) if can_pack else None
@@ -123,9 +124,10 @@ class ScalarContraction:
             scope.assign(total, apply("add", total, apply("multiply", left, right)))
 
     def store(self, places: Sequence[Place], totals: Sequence[Variable]) -> None:
-        """Write the sums to their places, which are equally far apart.
+        """Write the sums to their places, which are at a constant distance.
 
-        What is computed of them is written once, in a loop: their registers are free then.
+        The epilogue is written once, in a loop over the sums, for which no registers are needed
+        then.
         """
         scope, first = self.scope, places[0]
         if len(places) == 1:
@@ -144,6 +146,6 @@ class ScalarContraction:
             self.write(self.factors.place(*place), (value,))
 
     def _counted(self, factor: tuple[Expr, tuple[Expr, ...]]) -> Expr:
-        """Build a factor whose conditions are computed in the outermost loop that has them."""
+        """Build a factor, with its conditions hoisted out of loops that do not change them."""
         value, conditions = factor
         return counted(value, tuple(map(self.scope.bind, conditions)))

@@ -1,4 +1,4 @@
-"""Write products of a matrix with a few vectors in fast mode: each element of it is read once.
+"""Multiply a matrix and a few vectors in fast mode: bound by memory, each element is read once.
 
 Nothing is packed: such products take as long as the matrix takes to come from memory. Where the
 rows of the matrix that are summed lie side by side, their sums are the lanes; where the factors of
@@ -29,7 +29,7 @@ _DEPTH = 2048  # steps that are added up before they are added to the total, as 
 
 
 class SkinnyContraction:
-    """Write one contraction with few rows or few columns, whose sums have the type ``sums``."""
+    """Write one contraction with few rows or columns; ``types`` are those of sums and result."""
 
     def __init__(
         self,
@@ -47,8 +47,11 @@ class SkinnyContraction:
         self.vector = self._materialised(factors.lhs if self.is_row else factors.rhs)
 
     def _materialised(self, read: Read) -> Read:
-        """Return a reader of the vectors in memory as the type of the sums, where they are written
-        if they are not there: each element is used many times."""
+        """Return a reader of the vectors in memory, in the type of the sums and contiguous.
+
+        They are copied to scratch if they are not, as each element is read once per line of the
+        matrix.
+        """
         scope, factors = self.scope, self.factors
         strides = factor_strides(read, (factors.batch, self.few, factors.k), self.sums)
         if strides is not None and strides.step == 1:
@@ -65,7 +68,7 @@ class SkinnyContraction:
         return stored
 
     def emit(self) -> None:
-        """Write the products."""
+        """Write the products, with lanes along the dimension in which the matrix is contiguous."""
         sizes = self.factors.batch, self.lines, self.factors.k
         if has_lines_side_by_side(self.matrix, sizes, self.scope):
             self._lines_in_lanes()
@@ -94,7 +97,7 @@ class SkinnyContraction:
         self.write(self.factors.place(b, m, n), (as_type(total, self.result),))
 
     def _lines_in_lanes(self) -> None:
-        """Write blocks of lines: each adds products of some steps at a time to its sum."""
+        """Write blocks of lines in lanes: each adds the products of a few steps at a time."""
         scope, k = self.scope, self.factors.k
         width = min(self.lines, _LINES)
         blocks = -(-self.lines // width)
@@ -137,7 +140,7 @@ class SkinnyContraction:
                 scope.store(array, lane, apply("add", scope.load(array, lane), total))
 
     def _steps_in_lanes(self) -> None:
-        """Write a few lines at a time, which share what is loaded of the vectors."""
+        """Write groups of lines that share loads of the vectors, with lanes along k."""
         together = max(1, _SUMS // self.few)
         rest = self.lines % together
         self._lines_along_k(ix.constant(0), self.lines // together, together)

@@ -1,7 +1,6 @@
-"""Write products with a few short columns in fast mode: nothing is packed, sums are one expression.
+"""Multiply small matrices of a batch in fast mode: the sum over k is unrolled, columns are lanes.
 
-The columns of a row are the lanes, and the products of a sum are written one after the other, so
-that small matrices of a batch (8 x 8) stay in registers.
+Nothing is packed; small matrices (8 x 8) stay in registers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _ROWS = 64  # of a share of a thread
 
 
 def is_small(factors: Factors, types: tuple[ElementType, ElementType]) -> bool:
-    """Return whether factors are few, and lie in memory so that columns are vectors."""
+    """Return whether columns and steps are few, and factors in memory, with columns as vectors."""
     if factors.n > _COLUMNS or factors.k > _STEPS:
         return False
     left = factor_strides(factors.lhs, (factors.batch, factors.m, factors.k), types[0])
@@ -33,7 +32,8 @@ def is_small(factors: Factors, types: tuple[ElementType, ElementType]) -> bool:
 def small_contraction(
     factors: Factors, types: tuple[ElementType, ElementType], write: Write, scope: Scope
 ) -> None:
-    """Write one contraction; ``types`` are those of the sums and of the result."""
+    """Write one contraction of small matrices; ``types`` are those of the sums and of the
+    result."""
     sums, result = types
     width = min(factors.m, _ROWS)
     blocks = -(-factors.m // width)

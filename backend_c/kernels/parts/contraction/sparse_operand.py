@@ -1,4 +1,4 @@
-"""Read sparse operands as if all of their elements lay in memory."""
+"""Read structured-sparse operands (one stored element per block) as dense ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlo.types import PRED
 
 
 def with_all_elements(stored: Element, indices: Element, sparse: Sparse) -> Element:
-    """Return a reader that gives zero for an element that is not the stored one of its block."""
+    """Return the dense reader: the stored element at its index in each block, zero elsewhere."""
     element_type, axis = stored.shape.element_type, sparse.dimension
     if element_type.name == "f8e8m0fnu":
         raise Unsupported("sparse operands of f8e8m0fnu, which has no zero")

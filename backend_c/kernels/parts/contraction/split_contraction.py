@@ -1,4 +1,4 @@
-"""Split the sums of a contraction with few results: partial sums by threads, then their sums.
+"""Split the sums over k among threads (split-K) where a contraction has few results.
 
 A product of small matrices over a long k (a Gram matrix of tall data) is one tile or a few: threads
 have nothing else to share than k, and a part of it stays in the caches.
@@ -25,7 +25,7 @@ _LEAST = 1024  # steps of a part
 
 
 def parts_of(factors: Factors) -> int:
-    """Return into how many parts of equal length k is split; 1 where blocks of results suffice."""
+    """Return the number of equal parts that k is split into; 1 if blocks of results are enough."""
     if factors.batch > 1 or any(ix.value_of(size) is None for size in factors.sizes):
         return 1
     blocks = -(-factors.m // ROWS) * -(-factors.n // COLUMNS)
@@ -34,7 +34,7 @@ def parts_of(factors: Factors) -> int:
 
 
 def is_skinny(factors: Factors) -> bool:
-    """Return whether one side has few vectors, and the other one many, or k is one part."""
+    """Return whether a contraction is a matrix times a few vectors, or a few sums of unsplit k."""
     few, lines = sorted((factors.m, factors.n))
     return few <= FEW and (lines > FEW or parts_of(factors) == 1)
 
@@ -47,7 +47,7 @@ def split_contraction(
     write: Write,
     scope: Scope,
 ) -> None:
-    """Write one contraction: a batch of contractions over parts of k, and the sums of these."""
+    """Write one contraction as a batch over parts of k, and the sums of the partial results."""
     length, dims = factors.k // parts, (parts, factors.m, factors.n)
     partials = scope.scratch(product.sums, parts * factors.m * factors.n)
 

@@ -1,7 +1,7 @@
-"""Find out which factors and results simply lie in memory, at constant strides.
+"""Recognise factors and results that lie in memory at constant strides, to pass to the runtime.
 
-A reader is applied to variables that stand for any line and any step: if what it gives is a load
-whose offset grows by a constant with each of them, runtime functions can read the operand as it is.
+A reader is applied to symbolic indices: if it returns a load whose offset grows by a constant with
+each of them, runtime functions can read the operand in place.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hlo.types import ElementType
 
 
 class Strides(NamedTuple):
-    """Say by how many elements the offset grows with each line (row or column) and each step."""
+    """Hold the distance in elements of neighbouring lines (rows or columns), and of steps."""
 
     line: int
     step: int
@@ -68,9 +68,9 @@ def factor_pointer(read: Read, b: Expr, line: Expr, step: Expr) -> Pointer:
 def result_array(
     write: Write, factors: Factors, element_type: ElementType
 ) -> tuple[Array, Strides] | None:
-    """Return where results of a type are stored as they are, with the strides of rows and columns.
+    """Return the array that results are stored to unchanged, with the strides of rows and columns.
 
-    None if something is computed from them first, or if columns do not lie side by side.
+    None if an epilogue computes something from them, or if columns do not lie side by side.
     """
     if not isinstance(write, Writer) or len(write.arrays) != 1:
         return None
@@ -91,17 +91,18 @@ def result_offset(write: Writer, factors: Factors, place: tuple[Expr, Expr, Expr
 
 
 def _any_index(name: str, size: int) -> Variable:
-    """Return a variable for any index but the last one, so that the next one is an index, too."""
+    """Return a symbolic index, of all but the last value, so that its successor is in bounds."""
     return Variable(INDEX, f"any_{name}", 0, max(size - 2, 0))
 
 
 def _next(index: Expr, size: int) -> Expr:
-    """Return the next index; of one element the same, for there is no other."""
+    """Return the successor of an index; the index itself in a dimension of one element."""
     return ix.add(index, 1) if size > 1 else index
 
 
 def _differences(offsets: list[Expr]) -> Strides | None:
-    """Return the differences of the second and third offset from the first if they are constant."""
+    """Return the strides from the offsets of an element and its successors; None if not
+    constant."""
     differences = [ix.value_of(ix.subtract(offset, offsets[0])) for offset in offsets[1:]]
     if differences[0] is None or differences[1] is None:
         return None
@@ -109,11 +110,11 @@ def _differences(offsets: list[Expr]) -> Strides | None:
 
 
 def has_lines_side_by_side(read: Read, sizes: tuple[int, int, int], scope: Scope) -> bool:
-    """Return whether reading a factor line by line, not step by step, reads memory in order.
+    """Return whether memory is contiguous along a factor's lines rather than along its steps.
 
-    Loads may stand in values that the reader has bound: those are looked through, too. Must be
-    called outside loops; what was bound for nothing is eliminated as dead. Inside a computation
-    that is called per element, factors are too small for it to matter.
+    Loads in values that the reader binds count, too. Must be called outside loops; what was bound
+    for nothing is eliminated as dead. Inside a computation that is called per element, factors are
+    too small for it to matter.
     """
     if scope.is_inside_element:
         return False

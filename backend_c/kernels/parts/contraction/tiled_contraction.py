@@ -33,7 +33,7 @@ Panels = tuple[Array, Array, Array]
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Describe one factor: the type that it is packed in, its lines, and the lines of a tile."""
+    """Describe one factor: the type it is packed in, its reader, its lines, the lines of a tile."""
 
     packed: ElementType
     read: Read
@@ -42,7 +42,7 @@ class _Side:
 
 
 class TiledContraction:
-    """Write one contraction."""
+    """Write one exact contraction of f32 and narrower factors, tile by tile."""
 
     def __init__(
         self, factors: Factors, element_type: ElementType, write: Write, scope: Scope
@@ -71,7 +71,7 @@ class TiledContraction:
         self._pack_all(self._right, self.rhs)
 
     def _panels(self, side: _Side, tiles: int) -> Panels:
-        """Allocate the panels of so many tiles, their squared norms and units.
+        """Allocate the panels of ``tiles`` tiles, with the norm and unit of each line.
 
         Panels are [tile][k][width], zero beyond the last row or column. Per row or column, the
         squared norm serves the error bound (Cauchy-Schwarz: ||a|| ||b|| >= sum |a b|), and the unit
@@ -87,7 +87,7 @@ class TiledContraction:
         return panel, squares, units
 
     def _pack_all(self, side: _Side, panels: Panels) -> None:
-        """Write the packing of a factor, [batch][tile]."""
+        """Write the packing of a whole factor, into tiles [batch][tile]."""
         scope, factors = self.scope, self.factors
         tiles = -(-side.count // side.width)
         with nest.outer(scope, (factors.batch, tiles), factors.k * side.width) as (b, tile):
@@ -95,7 +95,7 @@ class TiledContraction:
             self._pack_tile(side, panels, (b, tile), line)
 
     def _pack_tile(self, side: _Side, panels: Panels, tile: tuple[Expr, Expr], first: Expr) -> None:
-        """Write the packing of a (batch, tile) as the lines from ``first`` on."""
+        """Write the packing of one (batch, tile) to the panel's lines from ``first`` on."""
         scope, factors, width = self.scope, self.factors, side.width
         panel, squares, units = panels
         b, number = tile
@@ -150,7 +150,8 @@ class TiledContraction:
                 self._tiles(b, row_block, column_tile)
 
     def _by_shares(self, blocks: int) -> None:
-        """Write the loops over blocks of rows that are packed one after the other."""
+        """Write the loops over shares of threads, each of which packs its blocks of rows in
+        turn."""
         scope, batch = self.scope, self.factors.batch
         each = -(-blocks * batch // self._shares)
         cost = each * _BLOCK * ROWS * self.factors.k * COLUMNS
@@ -170,7 +171,7 @@ class TiledContraction:
                     self._tile(b, scope.bind(ix.add(first, place)), column_tile, line)
 
     def _tiles(self, b: Expr, row_block: Expr, column_tile: Expr) -> None:
-        """Write the tiles of a block of rows in one column of tiles."""
+        """Write the tiles of a block of rows that share one right panel."""
         first = ix.multiply(row_block, _BLOCK)
         count = ix.clamp(0, ix.subtract(self.row_tiles, first), _BLOCK)
         # The same right panel serves all tiles of the block while it is in the cache.
@@ -217,7 +218,8 @@ class TiledContraction:
             self.write(self.factors.place(b, m, n), (as_type(result, self.type),))
 
     def _rounded(self, tile: Array, rows: Expr, columns: Expr) -> tuple[Array, Variable]:
-        """Write the rounding of a tile's totals; return results, and 0 unless all are finite."""
+        """Write the rounding of a tile's totals; return results, and a flag: 0 unless all are
+        finite."""
         scope, k = self.scope, self.factors.k
         results = scope.local(F32, ROWS * COLUMNS)
         finite = scope.mutable(S32, Constant(S32, 1))

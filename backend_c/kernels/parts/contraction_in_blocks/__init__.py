@@ -1,1 +1,1 @@
-"""Multiply matrices in blocks of threads: tiles in shared memory, tensor cores."""
+"""Multiply matrices on a GPU: tiles in shared memory, tensor cores, sums by threads."""

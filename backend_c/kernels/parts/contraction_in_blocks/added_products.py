@@ -1,4 +1,4 @@
-"""Add products up in variables of one thread, by the kinds of sums that blocks of threads have."""
+"""Accumulate products in registers of one thread, for each kind of sum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hlo.types import PRED
 
 
 class AddedProducts:
-    """Write the parts of sums of products: in plain order, each product once."""
+    """Write a sum of products, one step at a time, in as many variables as the kind of sum has
+    parts."""
 
     def __init__(self, factors: Factors, product: BlockProduct, scope: Scope) -> None:
         self._factors, self._product, self._scope = factors, product, scope
@@ -26,8 +27,8 @@ class AddedProducts:
         return [self._scope.mutable(kind, zero(kind)) for _ in range(self._product.parts)]
 
     def add(self, sums: Sequence[Variable], place: Place, step: Expr, *there: Expr) -> None:
-        """Write the addition of the product of a step, unless one of the conditions ``there`` or
-        of the factors does not hold."""
+        """Write the addition of one step's product, if ``there`` and the factors' conditions
+        hold."""
         scope, product = self._scope, self._product
         b, m, n = place
         (left, some), (right, others) = self._factors.lhs(b, m, step), self._factors.rhs(b, n, step)
@@ -53,5 +54,5 @@ class AddedProducts:
         scope.assign(total, more)
 
     def added(self, some: Expr, others: Expr) -> Expr:
-        """Return a part of the sum of two sums."""
+        """Combine a part of two partial sums."""
         return apply(self._product.addition, some, others)

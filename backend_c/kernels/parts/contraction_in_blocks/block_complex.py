@@ -1,6 +1,6 @@
-"""Write contractions of complex numbers for blocks of threads: as those of their parts.
+"""Write complex contractions for blocks of threads as real ones, whose results are then joined.
 
-The parts of results, each rounded once, go through memory to where they are joined.
+Each component, rounded once, goes through memory; a second launch joins them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from hlo.types import F32, F64, ElementType
 
 
 def has_complex_tiles(factors: Factors, types: Types, result: ElementType, scope: Scope) -> bool:
-    """Return whether blocks multiply complex factors: of floats and complex numbers alone.
+    """Return whether blocks multiply complex factors as real ones: of floats and complex numbers.
 
-    Exact sums of f64 that are rounded to less are left to accumulators.
+    Exact sums of f64 that are rounded to a narrower type are left to superaccumulators.
     """
     if not any(t.is_complex for t in (*types, result)) or any(t.is_integer for t in types):
         return False
@@ -68,5 +68,5 @@ def complex_contraction(
 
 
 def _parts(types: Types) -> Types:
-    """Return the types of the parts of complex numbers, and of others themselves."""
+    """Return the types of components; real types are their own."""
     return PARTS.get(types[0], types[0]), PARTS.get(types[1], types[1])

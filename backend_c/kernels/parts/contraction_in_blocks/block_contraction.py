@@ -1,4 +1,5 @@
-"""Write contractions for blocks of threads, of all types: which sums, and how they are rounded.
+"""Write contractions for blocks of threads: choose the kind of sums, round, recompute what is in
+doubt.
 
 Sums whose error bound leaves the rounding open, or that are not finite where factors may not count,
 are marked and added up again by a launch of their own, each in a superaccumulator.
@@ -37,12 +38,12 @@ from hlo.types import F32, F64, PRED, ElementType
 
 
 def has_blocks(factors: Factors, scope: Scope) -> bool:
-    """Return whether blocks of threads add up products of factors."""
+    """Return whether a target with blocks of threads has a sum to distribute among them (k > 0)."""
     return nest.has_blocks(scope) and factors.k > 0
 
 
 class BlockContraction:
-    """Write one contraction; ``types`` are those of the factors."""
+    """Write one contraction by one of the kinds of sums; ``types`` are those of the factors."""
 
     def __init__(
         self, factors: Factors, types: Types, result: ElementType, write: Write, scope: Scope
@@ -52,7 +53,7 @@ class BlockContraction:
         self._doubts: Array | None = None
 
     def plain(self, sums: ElementType) -> None:
-        """Write plain sums of a type of float, as fast mode has them."""
+        """Write floating-point sums of type ``sums``, as fast mode has them."""
         # Not those of bytes: their sums are integers, which wrap.
         tensor = tensor_product(self.factors, self.types)
         product = tensor if tensor is not None and tensor.sums is sums else PLAIN[sums]
@@ -74,7 +75,7 @@ class BlockContraction:
             self._repair((sums, sums))
 
     def integers(self) -> None:
-        """Write sums that wrap in the result's type, or disjunctions."""
+        """Write integer sums modulo 2**bits, or disjunctions of pred."""
         product = integer_product(self.factors, self.types, self.result)
         untiled = untiled_sums(self.factors, product, self.scope)
         if untiled is not None:
@@ -98,7 +99,7 @@ class BlockContraction:
         self._repair((F32, F32))
 
     def _rounded_by_norms(self) -> None:
-        """Write the same in tiles."""
+        """Write exact sums in tiles, whose error bounds come from the norms of rows and columns."""
         scope, factors = self.scope, self.factors
         lines = division(factors, WIDENED).tile.rows.size
         sizes = ((factors.batch, count, factors.k) for count in (factors.m, factors.n))
@@ -137,11 +138,11 @@ class BlockContraction:
         self._repair(self.types)
 
     def _converted(self, parts: Sequence[Expr], place: Place, own: Own | None) -> None:
-        """Write a sum as a result."""
+        """Store a sum, converted to the result's type."""
         self._store(place, as_type(parts[0], self.result))
 
     def _decide(self, operation: str, sums: tuple[Expr, ...], place: Place) -> None:
-        """Write the rounding of a sum, and a mark if its bound leaves it open."""
+        """Write the rounding of a sum, and mark it if its error bound leaves the rounding open."""
         scope = self.scope
         result = scope.mutable(self.result, Constant(self.result, 0.0))
         decided = scope.bind(apply(operation, *sums, Address(result), type=PRED))
@@ -152,18 +153,19 @@ class BlockContraction:
         self.write(self.factors.place(*place), (value,))
 
     def _marks(self) -> Array:
-        """Allocate a mark for each sum."""
+        """Allocate a pred for each sum: whether its result is final."""
         factors = self.factors
         return self.scope.scratch(PRED, factors.batch * factors.m * factors.n, frozen=True)
 
     def _mark(self, place: Place, is_known: Expr) -> None:
-        """Write whether a sum is known."""
+        """Store whether a sum's result is final."""
         assert self._doubts is not None
         dims = self.factors.batch, self.factors.m, self.factors.n
         self.scope.store(self._doubts, ix.linearize(place, dims), is_known)
 
     def _repair(self, types: Types) -> None:
-        """Write the sums again that are not known."""
+        """Write the loop that recomputes, in superaccumulators, the sums whose result is not
+        final."""
         scope, factors = self.scope, self.factors
         assert self._doubts is not None
         dims = factors.batch, factors.m, factors.n

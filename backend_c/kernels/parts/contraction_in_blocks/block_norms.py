@@ -1,7 +1,7 @@
 """Bound the errors of sums of products by the norms of their factors, for blocks of threads.
 
-Of each line of a factor there is the squared norm, for the error bound (Cauchy-Schwarz:
-||a|| ||b|| >= sum |a b|), and the unit: the exponent of a power of two that divides every factor.
+Each line of a factor has its squared norm, for the error bound (Cauchy-Schwarz:
+||a|| ||b|| >= sum |a b|), and its unit: the exponent of a power of two that divides every factor.
 If no sum reaches 2**52 units, no addition rounded.
 """
 
@@ -22,9 +22,10 @@ _CHUNK = 256  # steps that a thread adds up, where threads have lines of their o
 
 
 class Norms:
-    """Write the norms of one factor's lines, and bring those of a tile into shared memory.
+    """Compute the norms and units of one factor's lines, and load those of a tile into shared
+    memory.
 
-    Must be made outside loops.
+    Must be constructed outside loops.
     """
 
     def __init__(self, read: Read, sizes: Sizes, lines: int, scope: Scope) -> None:
@@ -47,7 +48,7 @@ class Norms:
         return self._scope.bind(as_type(counted(value, conditions), F32))
 
     def _by_lines(self) -> None:
-        """Write the norms of lines whose steps are neighbours: threads share a line."""
+        """Write norms of row-major lines: the threads of a block share a line."""
         scope, (batch, count, k) = self._scope, self._sizes
         with nest.outer(scope, (batch, count), k) as (b, line):
             place = ix.linearize((b, line), (batch, count))
@@ -63,7 +64,7 @@ class Norms:
             scope.store(self._units, place, unit)
 
     def _by_chunks(self) -> None:
-        """Write the norms of lines that are neighbours themselves: a thread has one, of a chunk."""
+        """Write norms of column-major lines: each thread has a chunk of steps of one line."""
         scope, (batch, count, k) = self._scope, self._sizes
         dims = self._chunks, batch, count
         with nest.flat(scope, dims, min(k, _CHUNK)) as (chunk, b, line):
@@ -86,7 +87,7 @@ class Norms:
         self._line_units = self._scope.shared(S32, self._lines)
 
     def bring(self, b: Expr, first: Expr) -> None:
-        """Write the norms of the tile's lines from ``first`` on to shared memory."""
+        """Load the norms of the tile's lines from ``first`` on into shared memory."""
         scope, (_, count, _) = self._scope, self._sizes
         assert self._norms is not None and self._line_units is not None
         with scope.loop(self._lines, "threads") as own:
@@ -96,7 +97,7 @@ class Norms:
             scope.store(self._line_units, own, unit)
 
     def at(self, b: Expr, line: Expr) -> tuple[Expr, Expr]:
-        """Write the norm and the unit of a line, from its chunks."""
+        """Return (norm, unit) of a line, combined from its chunks in memory."""
         scope, (batch, count, _) = self._scope, self._sizes
         total = scope.mutable(F64, Constant(F64, 0.0))
         unit = scope.mutable(S32, Constant(S32, _NO_UNIT))
@@ -107,12 +108,12 @@ class Norms:
         return apply("sqrt", total), unit
 
     def of(self, own: Expr) -> tuple[Expr, Expr]:
-        """Return the norm and the unit of a line of the tile."""
+        """Return (norm, unit) of a line of the tile from shared memory."""
         assert self._norms is not None and self._line_units is not None
         return self._scope.load(self._norms, own), self._scope.load(self._line_units, own)
 
 
 def magnitude(lhs: tuple[Expr, Expr], rhs: tuple[Expr, Expr]) -> Expr:
-    """Return what the magnitudes of products add up to at most; 0 if no addition rounded."""
+    """Return an upper bound on the sum of magnitudes of products; 0 if no addition rounded."""
     units = apply("add", lhs[1], rhs[1])
     return apply("sum-magnitude", lhs[0], rhs[0], units, type=F64)

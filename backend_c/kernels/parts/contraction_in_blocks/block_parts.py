@@ -1,4 +1,4 @@
-"""Divide long sums of few results among blocks of threads.
+"""Divide long sums of few results among blocks of threads (split-K).
 
 With fewer tiles than a GPU has multiprocessors, each sum is that of some parts, in their order; the
 parts are more batches to the blocks, and a launch adds them up.
@@ -35,9 +35,9 @@ def emit_tiles(
     finish: Finish,
     begin: Begin = nothing,
 ) -> None:
-    """Write the sums of a contraction by tiles, in parts where that keeps more blocks at work.
+    """Write the sums of a contraction by tiles, split over k where that keeps more blocks busy.
 
-    ``finish`` gets no row and column of a tile for a sum of parts.
+    ``finish`` is given None for the place in a tile of a sum that was split.
     """
     chosen, number = division(factors, product)
     if number == 1:
@@ -73,7 +73,7 @@ def emit_tiles(
 
 
 def _part(read: Read, number: int, length: int, k: int) -> Read:
-    """Return how a part of a factor is read, whose batches are those of the factor and parts."""
+    """Return the reader of a factor in parts of k: batch b · number + p has part p of batch b."""
 
     def part(b: Expr, line: Expr, step: Expr) -> tuple[Expr, tuple[Expr, ...]]:
         whole = ix.add(ix.multiply(ix.modulo(b, number), length), step)
@@ -86,7 +86,7 @@ def _part(read: Read, number: int, length: int, k: int) -> Read:
 
 
 def _patches(factors: Factors, number: int, length: int) -> Patches | None:
-    """Return the windows of left factors, whose batches are those of the factors and parts."""
+    """Return the windows of left factors in parts of k, numbered as :func:`_part` does."""
     whole, k = factors.patches, factors.k
     if whole is None:
         return None

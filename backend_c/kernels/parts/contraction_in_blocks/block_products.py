@@ -1,4 +1,4 @@
-"""List how blocks of threads multiply: the types of factors and sums, and the sizes of tiles.
+"""Describe how blocks of threads multiply tiles: types of factors and sums, sizes, tensor cores.
 
 Each row stands for functions of runtime/hlo_block_tile.h, or for those of tensor cores in
 runtime/hlo_block_mma.h.
@@ -27,11 +27,11 @@ Types = tuple[ElementType, ElementType]
 
 
 class BlockProduct(NamedTuple):
-    """Describe how sums of products are computed.
+    """Describe a kind of sums of products that the runtime computes in tiles.
 
     ``factors`` are the types of left and right factors in shared memory, ``sums`` that of the
-    ``parts`` of each sum. ``sizes`` are the rows and columns of tiles that there are, the largest
-    first. ``is_tensor``: by the tensor cores of whole warps.
+    ``parts`` of each sum (a pair and a magnitude in double-double). ``sizes`` are the edges of
+    square tiles, the largest first. ``is_tensor``: by the tensor cores of whole warps.
     """
 
     name: str
@@ -43,7 +43,7 @@ class BlockProduct(NamedTuple):
 
     @property
     def addition(self) -> str:
-        """Return the operation by which parts of a sum are combined."""
+        """Return the operation that combines partial sums."""
         return "or" if self.sums is PRED else "add"
 
 
@@ -74,7 +74,7 @@ _FEW_LINES = 32  # of which half of the smallest tile of tensor cores is
 
 
 class Lines(NamedTuple):
-    """Say which rows (or columns) of a tile its units have, a thread or a warp each.
+    """Assign rows (or columns) of a tile to its units, each a thread or a warp.
 
     Each has ``groups`` of ``neighbours``; groups are ``group_pitch`` apart, units ``unit_pitch``.
     """
@@ -87,19 +87,20 @@ class Lines(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the lines of the tile."""
+        """Return the number of lines of the tile."""
         return self.units * self.neighbours * self.groups
 
     @property
     def strip(self) -> int:
-        """Return the lines of one group of all units."""
+        """Return the number of lines in one group of every unit."""
         return self.units * self.neighbours
 
 
 class Tile(NamedTuple):
-    """Describe a tile of the result: its units have ``unit_threads``; a thread holds ``held`` parts
-    of sums; factors of ``steps`` are multiplied at a time, of ``stages`` sets of them in shared
-    memory.
+    """Describe a tile of the result and how a block computes it.
+
+    A unit of ``unit_threads`` holds ``held`` parts of sums per thread; factors of ``steps`` steps
+    are multiplied at a time, from ``stages`` buffers of them in shared memory.
     """
 
     product: BlockProduct
@@ -112,23 +113,22 @@ class Tile(NamedTuple):
 
     @property
     def function(self) -> str:
-        """Return the name that its runtime functions begin with."""
+        """Return the prefix of the names of its runtime functions."""
         return f"hlo_block_{self.product.name}_{self.rows.size}"
 
     @property
     def calls(self) -> int:
-        """Return how many calls multiply the factors that are there; those of tensor cores take
-        all."""
+        """Return the number of runtime calls that multiply one stage; one for tensor cores."""
         return 1 if self.product.is_tensor else self.steps // STEPS
 
     @property
     def units(self) -> int:
-        """Return the threads, or warps, that share the tile."""
+        """Return the number of threads, or of warps, that share the tile."""
         return self.rows.units * self.columns.units
 
 
 def sized(product: BlockProduct, size: int, k: int) -> Tile:
-    """Return the tile of a size for sums of so many steps."""
+    """Return the tile of an edge of ``size`` for sums of ``k`` steps."""
     if product.is_tensor:
         lines = []
         for units in _WARPS:
@@ -148,7 +148,7 @@ def sized(product: BlockProduct, size: int, k: int) -> Tile:
 
 
 def integer_product(factors: Factors, types: Types, result: ElementType) -> BlockProduct:
-    """Return the product of integers or truth values with results of a type."""
+    """Return the kind of sums for integers or pred, by the result's type."""
     if result is PRED:
         return _TRUTHS
     if result.bits > 32:
@@ -157,7 +157,8 @@ def integer_product(factors: Factors, types: Types, result: ElementType) -> Bloc
 
 
 def tensor_product(factors: Factors, types: Types) -> BlockProduct | None:
-    """Return the product of factors of given types by tensor cores, if they pay."""
+    """Return the kind of sums by tensor cores for factors of given types; None if they do not
+    pay."""
     if min(factors.m, factors.n, factors.k) < _FEW_LINES:
         return None
     narrow = [_as_byte(t) for t in types]
@@ -165,7 +166,7 @@ def tensor_product(factors: Factors, types: Types) -> BlockProduct | None:
 
 
 def _as_byte(element_type: ElementType) -> ElementType:
-    """Return s8 or u8 for an integer that it holds."""
+    """Return s8 or u8 for a sub-byte integer, other types unchanged."""
     if element_type.is_integer and element_type.bits < 8:
         return S8 if element_type.kind == "signed" else U8
     return element_type

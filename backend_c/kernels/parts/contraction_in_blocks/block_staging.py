@@ -1,4 +1,4 @@
-"""Bring factors of a contraction into the shared memory of a block of threads."""
+"""Stage factors of a contraction in the shared memory of a block of threads."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ Sizes = tuple[int, int, int]  # of the batch, the lines and the steps
 
 
 class Shape(NamedTuple):
-    """Describe a factor in shared memory: its type, the lines and steps that are there at a time,
-    and whether tensor cores read it, which take either order, of 8-bit types [line][step] alone.
+    """Describe one stage of a factor in shared memory: type, lines, steps, user.
+
+    Tensor cores read either order, but 8-bit types only as [line][step].
     """
 
     type: ElementType
@@ -57,7 +58,7 @@ class Shape(NamedTuple):
 
 
 def staged_read(read: Read, sizes: Sizes, scope: Scope) -> Read:
-    """Return how blocks read a factor: from memory that it is written to, if computing it is long.
+    """Return a reader of a factor that is cheap: the given one, or one of a copy in memory.
 
     Must be called outside loops.
     """
@@ -74,7 +75,7 @@ def staged_read(read: Read, sizes: Sizes, scope: Scope) -> Read:
 
 
 def _turned(read: Read, sizes: Sizes, element_type: ElementType, scope: Scope) -> Read:
-    """Write a factor whose lines lie side by side out in the order of its steps."""
+    """Transpose a factor to memory, so that its steps are contiguous; return its reader."""
     array = scope.scratch(element_type, sizes[0] * sizes[1] * sizes[2], frozen=True)
     shape = ArrayShape(element_type, sizes)
 
@@ -88,17 +89,18 @@ def _turned(read: Read, sizes: Sizes, element_type: ElementType, scope: Scope) -
 
 
 def _read_of(array: Array, sizes: Sizes) -> Read:
-    """Return how factors are read that are written out."""
+    """Return the reader of factors stored as [batch][line][step]."""
     return lambda b, line, step: (Load(array, ix.linearize((b, line, step), sizes)), ())
 
 
 def _anywhere(sizes: Sizes) -> list[Variable]:
-    """Return variables that stand for any index."""
+    """Return a symbolic index (batch, line, step)."""
     return [Variable(INDEX, f"any_{d}", 0, max(size - 1, 0)) for d, size in zip("bik", sizes)]
 
 
 def _is_cheap(read: Read, sizes: Sizes, scope: Scope) -> bool:
-    """Return whether a factor is computed in no more time than it is loaded."""
+    """Return whether computing a factor takes no longer than loading it: cheap operations, no
+    loops."""
     with scope.undone():
         before = len(scope.statements)
         value, _ = read(*_anywhere(sizes))
@@ -116,10 +118,10 @@ def _is_cheap(read: Read, sizes: Sizes, scope: Scope) -> bool:
 
 
 class Staging:
-    """Write the copies of one factor into shared memory, some steps at a time.
+    """Write the copies of one factor into shared memory, one stage of steps at a time.
 
-    They are [step][line], or [line][step], with a vector more to each row. What lies in memory as
-    it is wanted is copied without waiting, in vectors where the memory is in that order.
+    Stages are [step][line], or [line][step], with rows padded by a vector. Factors that memory has
+    as they are wanted are copied asynchronously, in vectors where the memory is in that order.
     """
 
     def __init__(
@@ -145,16 +147,16 @@ class Staging:
 
     @property
     def elements(self) -> int:
-        """Return the elements of the shared memory of one set of steps."""
+        """Return the number of elements of one stage in shared memory."""
         shape = self._shape
         return (shape.steps if self.is_across else shape.lines) * self._pitch
 
     def place(self, line: Expr) -> Expr:
-        """Return the offset of a line's first step."""
+        """Return the offset of a line's first step within a stage."""
         return ix.multiply(line, 1 if self.is_across else self._pitch)
 
     def begin(self, place: tuple[Expr, Expr]) -> None:
-        """Write what is done once for the lines of a tile."""
+        """Write what precedes all stages of a tile: the corners of patches."""
         if self._corners is not None:
             self._corners.bring(*place, self._sizes[1])
             self._scope.barrier()
@@ -162,8 +164,8 @@ class Staging:
     def _factor(
         self, b: Expr, lines: tuple[Expr, Expr], step: Expr
     ) -> tuple[Expr, tuple[Expr, ...]]:
-        """Return a factor of a line, which has one number in all and one in the tile, and its
-        conditions."""
+        """Return a factor and its conditions; ``lines`` are the line's number in all and in the
+        tile."""
         line, own = lines
         return self._corners.factor(b, own, step) if self._corners else self._read(b, line, step)
 
@@ -179,7 +181,7 @@ class Staging:
             self._elements(place, first_step, into, offset)
 
     def _elements(self, place: tuple[Expr, Expr], first: Expr, into: Array, offset: Expr) -> None:
-        """Write the copy element by element: neighbouring threads read neighbouring memory."""
+        """Write the copy element by element; reads of neighbouring threads are coalesced."""
         scope, shape, (_, count, k) = self._scope, self._shape, self._sizes
         with scope.loop(shape.steps * shape.lines, "threads") as number:
             own_step, own_line = self._own(number)
@@ -200,8 +202,10 @@ class Staging:
                 scope.store(into, at, as_type(counted(value, conditions), shape.type))
 
     def _own(self, number: Expr) -> tuple[Expr, Expr]:
-        """Return the step and the line of an element: neighbouring threads read neighbours, and
-        write to all banks of shared memory."""
+        """Return the (step, line) that a thread's element number stands for.
+
+        Neighbouring threads read neighbours in memory, and write to all banks of shared memory.
+        """
         shape = self._shape
         if self._reads_across:
             step, line = ix.delinearize(number, (shape.steps, shape.lines))
@@ -211,7 +215,7 @@ class Staging:
         return ix.add(ix.multiply(before, some), step), line
 
     def _vectors(self, place: tuple[Expr, Expr], first: Expr, into: Array, offset: Expr) -> None:
-        """Write the copy in vectors of neighbours in memory."""
+        """Write the copy in vectors of contiguous elements."""
         scope, shape, (_, count, k) = self._scope, self._shape, self._sizes
         width, across = self._vector, self.is_across
         dims = (shape.steps, shape.lines) if across else (shape.lines, shape.steps)
@@ -238,12 +242,12 @@ class Staging:
             scope.call(function, Pointer(into, at), source, there)
 
     def _at(self, line: Expr, step: Expr) -> Expr:
-        """Return the offset of a factor in shared memory."""
+        """Return the offset of a (line, step) within a stage."""
         outer, inner = (step, line) if self.is_across else (line, step)
         return ix.add(ix.multiply(outer, self._pitch), inner)
 
     def _is_plain(self) -> bool:
-        """Return whether factors are loads of their type."""
+        """Return whether factors are plain loads of the staged type."""
         with self._scope.undone():
             value, _ = self._read(*_anywhere(self._sizes))
         return self._is_load(value)
@@ -254,7 +258,8 @@ class Staging:
         return value.array.element_type is self._shape.type
 
     def _is_in_vectors(self) -> bool:
-        """Return whether factors lie in memory in vectors, in the order of shared memory."""
+        """Return whether whole vectors of factors are contiguous in memory, in the order of a
+        stage."""
         scope, width = self._scope, self._vector
         inner = 1 if self.is_across else 2
         if self._sizes[inner] < width:
@@ -278,8 +283,9 @@ class Staging:
 
 
 def _is_index(made: Sequence[Statement], value: Load, conditions: Sequence[Expr]) -> bool:
-    """Return whether an address and its conditions are computed without reading memory, so that
-    they may be of elements beyond the last.
+    """Return whether an address and its conditions are computed without loads.
+
+    They may then be evaluated for elements beyond the last.
     """
     if not all(isinstance(one, Let) for one in made):
         return False

@@ -1,10 +1,10 @@
-"""Write contractions for blocks of threads: tiles of the result, factors in shared memory.
+"""Write contractions for blocks of threads: a tile of the result each, factors in shared memory.
 
 A block computes a tile of the result, its threads some rows and columns of that, in registers
 (runtime/hlo_block_tile.h). Factors of a few steps at a time are in shared memory, in several
-stages: while threads multiply those of one set of steps, they bring in later ones. Sums then go
+stages: while threads multiply one stage, they load later ones (software pipelining). Sums then go
 through shared memory, too, so that neighbouring threads finish and store neighbouring results: one
-copy of the epilogue for all sums of a thread, and whole lines of memory.
+copy of the epilogue for all sums of a thread, and coalesced stores.
 
 Blocks of fewer threads than a tile is made for take several turns at it.
 """
@@ -33,12 +33,12 @@ Begin = Callable[[Place], None]
 
 
 def nothing(place: Place) -> None:
-    """Write nothing before a tile."""
+    """Write no prologue of a tile."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """Hold what a unit (a thread, or a warp) does in one turn: its place in the tile, its sums."""
+    """Hold one turn of a unit (a thread or a warp): its row and column of units, its sums."""
 
     first: Expr  # the number of the first unit that has this turn
     is_there: Expr  # whether there is such a unit
@@ -48,7 +48,7 @@ class _Turn:
 
 
 class BlockTiles:
-    """Write the sums of a contraction."""
+    """Write the sums of a contraction, a block of threads for each tile."""
 
     def __init__(self, factors: Factors, tile: Tile, scope: Scope) -> None:
         self.factors, self.tile, self.scope = factors, tile, scope
@@ -65,7 +65,7 @@ class BlockTiles:
         self._units = scope.bind(ix.clamp(1, ix.divide(threads, tile.unit_threads), LARGEST_BLOCK))
 
     def emit(self, finish: Finish, begin: Begin = nothing) -> None:
-        """Write all tiles."""
+        """Write all tiles: ``begin`` is their prologue, ``finish`` the epilogue of each sum."""
         factors, tile, scope = self.factors, self.tile, self.scope
         size = tile.rows.size
         dims = factors.batch, -(-factors.m // size), -(-factors.n // size)
@@ -92,7 +92,7 @@ class BlockTiles:
                     self._finish(place, turn, group, strips, finish)
 
     def _turn(self, number: Expr) -> _Turn:
-        """Write which rows and columns a thread has in a turn, and clear its sums."""
+        """Write the assignment of a unit of the tile to the running one, and clear its sums."""
         scope, tile = self.scope, self.tile
         before = Apply("multiply", (number, self._units), INDEX)
         own = scope.bind(ix.add(before, self._unit))
@@ -104,7 +104,7 @@ class BlockTiles:
         return _Turn(scope.bind(before), is_there, scope.bind(row), scope.bind(column), sums)
 
     def _add_up(self, place: Place, turn: _Turn, staged: Sequence[Array]) -> None:
-        """Write the loop over steps: some of the next ones come in while these are multiplied."""
+        """Write the pipelined loop over steps: later stages are loaded while one is multiplied."""
         scope, steps = self.scope, -(-self.factors.k // self.tile.steps)
         ahead = self.tile.stages - 1
         for number in range(ahead):
@@ -119,7 +119,7 @@ class BlockTiles:
             self._multiply(turn, step, staged)
 
     def _bring_next(self, place: Place, step: Expr, end: int, staged: Sequence[Array]) -> None:
-        """Write the copies of a later set of steps, if there is one."""
+        """Write the copies of the stage that is ``stages - 1`` ahead, if there is one."""
         after = ix.add(step, self.tile.stages - 1)
         if ix.bounds(step)[1] < end:
             self._bring(place, after, staged)
@@ -129,7 +129,7 @@ class BlockTiles:
             self._bring(place, ix.clamp(0, after, last), staged)
 
     def _bring(self, place: Place, step: Expr, staged: Sequence[Array]) -> None:
-        """Write the copies of a set of steps."""
+        """Write the copies of one stage of both factors."""
         b, *firsts = place
         start = ix.multiply(step, self.tile.steps)
         for side, first, array in zip(self._sides, firsts, staged, strict=True):
@@ -137,20 +137,22 @@ class BlockTiles:
             side.emit((b, first), start, array, offset)
 
     def _meet(self) -> None:
-        """Write the barrier behind which all see what each has copied of the next steps, and have
-        multiplied the last ones."""
+        """Write the wait for the next stage, and a barrier.
+
+        Behind it the stage is visible to all threads, and the last one may be overwritten.
+        """
         later = self.tile.stages - 2  # sets of steps that may still be on their way
         if any(side.waits for side in self._sides):
             self.scope.call(f"hlo_block_copies_but_{later}" if later else "hlo_block_copies_done")
         self.scope.barrier()
 
     def _end_group(self) -> None:
-        """Write the end of what is copied for a set of steps."""
+        """Close the group of asynchronous copies of one stage."""
         if self.tile.stages > 2 and any(side.waits for side in self._sides):
             self.scope.call("hlo_block_copies_group")
 
     def _multiply(self, turn: _Turn, step: Expr, staged: Sequence[Array]) -> None:
-        """Write the products of a set of steps."""
+        """Write the products of one stage, added to the unit's sums."""
         scope, tile = self.scope, self.tile
         units = (tile.rows, turn.row), (tile.columns, turn.column)
         sums = Pointer(turn.sums, ix.constant(0))
@@ -167,7 +169,7 @@ class BlockTiles:
     def _finish(
         self, place: Place, turn: _Turn, group: Expr, strips: Sequence[Array], finish: Finish
     ) -> None:
-        """Write what becomes of the sums of one row group and column group."""
+        """Write the epilogue of one row group and column group, by way of shared memory."""
         scope, tile = self.scope, self.tile
         both = tile.rows, tile.columns
         strip = tile.rows.strip, tile.columns.strip
@@ -199,7 +201,7 @@ class BlockTiles:
         scope.barrier()
 
     def _has(self, turn: _Turn, owner: Expr) -> list[Expr]:
-        """Return the conditions of a unit of the tile having its turn."""
+        """Return the conditions under which unit ``owner`` of the tile has this turn."""
         end = ix.add(turn.first, self._units)
         return [
             apply("compare-LE", turn.first, owner, type=PRED),
@@ -213,9 +215,10 @@ class BlockTiles:
         stored: tuple[list[Expr], Expr, Sequence[Array]],
         finish: Finish,
     ) -> None:
-        """Write what becomes of a sum, unless it lies beyond the result.
+        """Write the epilogue of one sum, unless it lies beyond the result.
 
-        ``stored``: the conditions of its being there, its number in the arrays, and these.
+        ``stored`` is (conditions under which the sum is there, its offset, the shared arrays of
+        parts).
         """
         scope, (conditions, number, strips) = self.scope, stored
         at = [place[0]]

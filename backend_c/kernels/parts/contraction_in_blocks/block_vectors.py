@@ -1,9 +1,10 @@
-"""Write products of a matrix and a few vectors for blocks of threads: as long as memory takes.
+"""Multiply a matrix and a few vectors by blocks of threads: bound by memory.
 
 A block has lines of the matrix, or of the matrices of a batch. Its threads are neighbours where
 the matrix is: along lines that lie side by side, else along steps. Threads of a line share its
-steps, of which each adds up every so-many'th for all vectors; what they have is added in halves.
-Long sums of few lines are divided among blocks, too, and a launch adds those parts up.
+steps, of which each adds up every so-many'th for all vectors; a tree reduction in shared memory
+adds their sums. Long sums of few lines are divided among blocks, too, and a launch adds those
+parts up.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ _FinishPart = Callable[[Sequence[Expr], Place, Expr], None]  # of a part of a su
 
 
 class _Shares(NamedTuple):
-    """Say who has what: ``lines`` of a block, threads that share a line, blocks that do, and the
-    steps of a thread, some ``together``."""
+    """Divide the work: ``lines`` per block, ``threads`` per line, ``blocks`` per sum.
+
+    A thread has ``steps`` steps, of which ``together`` are unrolled.
+    """
 
     lines: int
     threads: int
@@ -51,7 +54,7 @@ class _Shares(NamedTuple):
 
 
 class BlockVectors:
-    """Write the products of a matrix and a few vectors."""
+    """Write the products of a matrix and a few vectors, for blocks of threads."""
 
     def __init__(self, factors: Factors, product: BlockProduct, scope: Scope) -> None:
         self._factors, self._product, self._scope = factors, product, scope
@@ -69,7 +72,7 @@ class BlockVectors:
         self.roundings = shares.steps + shares.threads.bit_length() + shares.blocks
 
     def emit(self, finish: Finish) -> None:
-        """Write all sums."""
+        """Write all sums; ``finish`` is the epilogue of each."""
         factors, scope, parts = self._factors, self._scope, self._shares.blocks
         if parts == 1:
             self._blocks(lambda sums, place, part: finish(sums, place, None))
@@ -115,20 +118,19 @@ class BlockVectors:
             scope.barrier()
 
     def _within(self, line: Expr) -> AbstractContextManager[None]:
-        """Open an ``if`` around what is done of lines that there are."""
+        """Open an ``if`` for lines that exist, or nothing if all do."""
         if ix.bounds(line)[1] < self._all:
             return nullcontext()
         return self._scope.when(apply("compare-LT", line, ix.constant(self._all), type=PRED))
 
     def _place(self, number: Expr, vector: Expr) -> Place:
-        """Return the place of a result, by the number of its line among those of all batches."""
+        """Return the (batch, row, column) of a result, from its line's number among all batches."""
         inside = ix.clamp(0, number, self._all - 1)
         b, line = map(self._scope.bind, ix.delinearize(inside, (self._factors.batch, self._lines)))
         return (b, vector, line) if self._is_row else (b, line, vector)
 
     def _at(self, vector: Expr, line: Expr, thread: Expr) -> Expr:
-        """Return where a thread keeps its part of a sum in shared memory: neighbours side by side,
-        and those of a vector together."""
+        """Return the offset of a thread's partial sum in shared memory, neighbours side by side."""
         shares = self._shares
         if self._side_by_side:
             dims = self._few, shares.threads, shares.lines
@@ -136,8 +138,8 @@ class BlockVectors:
         return ix.linearize((vector, line, thread), (self._few, shares.lines, shares.threads))
 
     def _add_up(self, first: Expr, start: Expr, unit: Expr, kept: Sequence[Array]) -> None:
-        """Write the sums of a thread, of a block's lines and steps from the ``first`` one and
-        ``start`` on."""
+        """Write the partial sums of one thread, from line ``first`` and step ``start`` of its
+        block on."""
         scope, shares, k = self._scope, self._shares, self._factors.k
         if self._side_by_side:
             thread, own = map(scope.bind, ix.delinearize(unit, (shares.threads, shares.lines)))
@@ -163,7 +165,7 @@ class BlockVectors:
                 scope.store(array, at, value)
 
     def _halve(self, kept: Sequence[Array]) -> None:
-        """Write the sums of what the threads of a line have, half of them by half."""
+        """Write the tree reduction of the partial sums of the threads of each line."""
         scope, shares, left = self._scope, self._shares, self._shares.threads
         while left > 1:
             left //= 2

@@ -1,6 +1,6 @@
-"""Keep where the patches of a tile's rows begin in the shared memory of a block of threads.
+"""Cache the first elements (corners) of a tile's patches in shared memory.
 
-The position of a window takes divisions of a row's number; the steps of a row have it in common.
+The position of a window takes divisions of a row's number; all steps of a row share it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LIMIT = 2**31
 
 
 class PatchCorners:
-    """Write the corners of a tile's rows, and factors from there."""
+    """Write the corners of a tile's patches to shared memory, and read factors relative to them."""
 
     def __init__(self, patches: Patches, lines: int, scope: Scope) -> None:
         self._patches, self._lines, self._scope = patches, lines, scope
@@ -24,7 +24,8 @@ class PatchCorners:
         self._bounds: list[tuple[int, int]] = []
 
     def bring(self, b: Expr, first: Expr, count: int) -> None:
-        """Write the corners of the rows from ``first`` on, of so many, to shared memory."""
+        """Write the corners of the tile's rows, from ``first`` of ``count`` on, to shared
+        memory."""
         scope = self._scope
         with scope.undone():
             any_corner = self._corner(b, ix.clamp(0, ix.add(first, ix.constant(0)), count - 1))

@@ -32,7 +32,7 @@ _TOGETHER = 8  # steps in a row, of more that have no dimension of their own
 
 
 class ThreadSums:
-    """Write the sums of a contraction."""
+    """Write the sums of a contraction, a strip of results for each thread."""
 
     def __init__(self, factors: Factors, product: BlockProduct, scope: Scope) -> None:
         self._factors, self._scope = factors, scope
@@ -65,7 +65,7 @@ class ThreadSums:
 
     @contextmanager
     def _steps(self) -> Iterator[Sequence[Expr]]:
-        """Open loops over steps; yield those in a row."""
+        """Open loops over k; yield the steps of one iteration, which are unrolled."""
         dims = [extent for extent in self._factors.k_dims or (self._factors.k,) if extent > 1]
         inner: list[int] = []
         while dims and math.prod(inner) * dims[-1] <= _UNROLLED:
@@ -80,13 +80,14 @@ class ThreadSums:
 
 
 def _order_of_results(factors: Factors) -> str:
-    """Return batch, rows and columns (b, m, n) in the order in which results lie in memory."""
+    """Return a permutation of "bmn", from the slowest to the fastest dimension of the result in
+    memory."""
     sizes = {"b": factors.batch, "m": factors.m, "n": factors.n}
     some = {d: Variable(INDEX, f"any_{d}", 0, size - 1) for d, size in sizes.items()}
     index = [set(variables(i)) for i in factors.place(some["b"], some["m"], some["n"])]
 
     def last(d: str) -> int:
-        """Return the last dimension of the result that an index is of."""
+        """Return the last dimension of the result that depends on an index; -1 if none does."""
         found = (at for at, names in enumerate(index) if some[d].name in names)
         return max(found, default=-1) if sizes[d] > 1 else -1
 
@@ -94,12 +95,12 @@ def _order_of_results(factors: Factors) -> str:
 
 
 def _strip(factors: Factors, along: str) -> int:
-    """Return the length of strips: of a row of pixels a part, and so that no thread is idle."""
+    """Return the length of strips: it divides a row of pixels, and leaves work for all threads."""
     extent = factors.n if along == "n" else (factors.m_dims or (factors.m,))[-1]
     results = factors.batch * factors.m * factors.n
     return _divisor(extent, min(_STRIP, max(results // (ENOUGH * THREADS), 1)))
 
 
 def _divisor(extent: int, most: int) -> int:
-    """Return the largest divisor of an extent up to a number."""
+    """Return the largest divisor of an extent that is at most ``most``."""
     return next(n for n in range(most, 0, -1) if extent % n == 0)

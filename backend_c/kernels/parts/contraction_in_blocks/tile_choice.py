@@ -1,8 +1,7 @@
-"""Choose the tiles of a contraction for blocks of threads, and the parts of its sums.
+"""Choose the tile size and the number of parts of k of a contraction by a cost model.
 
-With fewer tiles than a GPU has multiprocessors, long sums are those of some parts, which another
-launch adds up. Of all choices the one that takes the least time is taken, by a model: so many
-cycles of a multiprocessor.
+With fewer tiles than a GPU has multiprocessors, long sums are split into parts, which another
+launch adds up. The choice with the fewest cycles of a multiprocessor is taken.
 """
 
 from __future__ import annotations
@@ -28,14 +27,15 @@ _MOST = 256  # parts
 
 
 class Division(NamedTuple):
-    """Hold the tile, and the parts that each sum is divided into."""
+    """Hold the tile, and the number of parts that each sum is split into."""
 
     tile: Tile
     parts: int
 
 
 def division(factors: Factors, product: BlockProduct) -> Division:
-    """Return the tile and the parts that take the least time, the largest of equal ones."""
+    """Return the choice that the model estimates to be the fastest; of equal ones the largest
+    tile."""
     size, parts = min(
         _choices(factors, product), key=lambda choice: _cycles(factors, product, *choice)
     )
@@ -43,7 +43,7 @@ def division(factors: Factors, product: BlockProduct) -> Division:
 
 
 def _choices(factors: Factors, product: BlockProduct) -> Iterator[tuple[int, int]]:
-    """Yield sizes of tiles and numbers of parts, which give one block or two a multiprocessor."""
+    """Yield (tile size, parts of k): unsplit, or with one or two blocks per multiprocessor."""
     most = 1 if product.parts > 1 else min(factors.k // _LEAST, _MOST)
     for size in product.sizes:
         wanted = (share * MULTIPROCESSORS // _blocks(factors, size) for share in (0, 1, 2))
@@ -55,7 +55,7 @@ def _blocks(factors: Factors, size: int) -> int:
 
 
 def _cycles(factors: Factors, product: BlockProduct, size: int, parts: int) -> float:
-    """Return the time of a choice, what is beyond the result included."""
+    """Estimate the cycles of a choice, padding of tiles beyond the result included."""
     rate = _TENSOR_PRODUCTS if product.is_tensor else _PRODUCTS
     load = -(-_blocks(factors, size) * parts // MULTIPROCESSORS)
     busy = _ALONE if load == 1 else _TOGETHER

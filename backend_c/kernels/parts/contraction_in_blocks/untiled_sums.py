@@ -1,4 +1,4 @@
-"""Choose how blocks of threads add up products of which tiles would be mostly empty."""
+"""Choose how blocks of threads multiply matrices that would leave tiles mostly empty."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _UNDIVIDED = 512  # steps of tiles, which take a microsecond for 16 of them
 
 
 def has_tiles(factors: Factors) -> bool:
-    """Return whether blocks of threads multiply factors in tiles that are not mostly empty."""
+    """Return whether a contraction fills tiles of a block well enough."""
     return min(factors.m, factors.n) >= _FEW and factors.k >= _STEPS
 
 
 def untiled_sums(
     factors: Factors, product: BlockProduct, scope: Scope
 ) -> ThreadSums | BlockVectors | None:
-    """Return how to write the sums of a contraction without tiles; None if these take less time."""
+    """Return the writer of a contraction without tiles; None if tiles are faster."""
     few, lines = sorted((factors.m, factors.n))
     if few > _FEW and factors.k >= _STEPS:
         if _is_small_product(factors, product):
@@ -42,8 +42,11 @@ def untiled_sums(
 
 
 def _is_small_product(factors: Factors, product: BlockProduct) -> bool:
-    """Return whether a product of some rows and a matrix, as recurrent cells have it, has too few
-    tiles for all multiprocessors, and too few steps to be divided."""
+    """Return whether a product has too few tiles for all multiprocessors, and too short a k to
+    split.
+
+    Recurrent cells, with a few rows times a matrix, have such products.
+    """
     few, lines = sorted((factors.m, factors.n))
     tiles = factors.batch * -(-lines // _SOME)
     if few > _SOME or tiles >= ENOUGH or product.parts > 1:
@@ -52,8 +55,10 @@ def _is_small_product(factors: Factors, product: BlockProduct) -> bool:
 
 
 def _shares_steps(factors: Factors, scope: Scope) -> bool:
-    """Return whether threads share the steps of sums of few vectors: if these are many, and lie
-    side by side, or if there are fewer lines of the matrix than threads."""
+    """Return whether threads share the steps of a sum, as there are fewer lines than threads.
+
+    They do, too, where many steps are contiguous in memory.
+    """
     lines = max(factors.m, factors.n)
     matrix = factors.rhs if factors.m < factors.n else factors.lhs
     if len(factors.m_dims) > 1 and len(factors.k_dims) > 1 and factors.k <= _SHORT:
