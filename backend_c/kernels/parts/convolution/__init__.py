@@ -1,1 +1,1 @@
-"""Convolve: windows as factors of matrix products, and loops of their own."""
+"""Convolve: as matrix products with implicit im2col, and by loops of their own."""

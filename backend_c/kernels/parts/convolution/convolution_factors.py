@@ -29,13 +29,13 @@ def convolution_factors(
     window: Window,
     groups: tuple[int, int],
 ) -> Factors:
-    """Return the factors; ``groups``: feature_group_count, batch_group_count, one of them 1."""
+    """Return the factors; ``groups`` is (feature_group_count, batch_group_count), one of them 1."""
     return _Convolution(lhs, rhs, shape, labels, window, *groups).factors()
 
 
 @dataclass(frozen=True)
 class _Convolution:
-    """Describe the operands of a convolution."""
+    """Map (group, output position, k) to the operands of one convolution."""
 
     lhs: Element
     rhs: Element
@@ -84,14 +84,15 @@ class _Convolution:
         return ix.divide(self.lhs.size(self.labels.input_batch), self.batch_groups)
 
     def _there(self, operand: Element, feature: int, index: Expr) -> tuple[Expr, ...]:
-        """Return the condition that an index of a bounded dimension is within its actual size."""
+        """Return the condition that a feature is within a bounded dimension's actual size, if it
+        is one."""
         size = operand.size(feature)
         if ix.value_of(size) is not None:
             return ()
         return (apply("compare-LT", index, size, type=PRED),)
 
     def _split(self, k: Expr) -> tuple[tuple[Expr, ...], Expr]:
-        """Return the window taps and the feature of a ``k``."""
+        """Delinearise a step ``k`` to (window taps, input feature)."""
         features = self.rhs.shape.dims[self.labels.kernel_input_feature]
         *taps, feature = ix.delinearize(k, (*(d.size for d in self.window.dimensions), features))
         return tuple(taps), feature
@@ -118,7 +119,8 @@ class _Convolution:
         return self.lhs.at(*(index[d] for d in range(len(extents)))), tuple(conditions)
 
     def _patches(self) -> Patches | None:
-        """Return the left factors as windows of an array, if the input is one and has no holes."""
+        """Return the left factors as windows of the input's array; None if it has none, or has
+        holes."""
         labels, dims, windows = self.labels, self.lhs.shape.dims, self.window.dimensions
         array = self.lhs.array
         if array is None or array.memory is not None or self.lhs.sizes or 0 in dims:
@@ -171,6 +173,7 @@ class _Convolution:
 
 
 def _leaves(window: WindowDimension, positions: int, extent: int) -> bool:
-    """Return whether some position of a window without holes reaches beyond an extent."""
+    """Return whether a tap of a window without holes falls outside of an extent at some
+    position."""
     last = (positions - 1) * window.stride + (window.size - 1) * window.window_dilation
     return window.padding_low > 0 or last - window.padding_low >= extent

@@ -1,7 +1,7 @@
-"""Bring the input of a fast convolution into an order in which every tap has a constant offset.
+"""Bring the input of a fast convolution into a layout in which every tap has a constant offset.
 
-That order is: padded, holes of base dilation filled with zeros, features last. An input that has it
-already is read where it lies; of any other each block of the result copies what it reads.
+That layout is: padded, holes of base dilation filled with zeros, features last. An input that has
+it already is read in place; of any other each block of the result copies the part that it reads.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SHORT = 8  # pixels: shorter rows waste most of a tile
 
 @dataclass(frozen=True)
 class Convolved:
-    """Describe a convolution: its input, the result's dims, groups of features and of the batch.
+    """Describe a convolution: its input, the result's dims, feature groups and batch groups.
 
-    It may give a part of a result of dims ``whole``: ``steps`` are the first index and the step
+    It may compute a strided part of a result of dims ``whole``: ``steps`` are (first index, stride)
     along each dimension.
     """
 
@@ -47,13 +47,15 @@ class Convolved:
 
     @property
     def images(self) -> int:
-        """Return the number of images of a batch group; 1 if they are a spatial dimension."""
+        """Return the number of images of a batch group; 1 if the batch serves as a spatial
+        dimension."""
         labels = self.labels
         is_spatial = labels.output_batch in labels.output_spatial
         return 1 if is_spatial else self.dims[labels.output_batch]
 
     def row(self, image: Expr, spatial: Sequence[Expr]) -> Expr:
-        """Return the row of the left factors for a position: images come first."""
+        """Return the row of the left factors of an output position: (image, *spatial),
+        row-major."""
         if self.labels.output_batch in self.labels.output_spatial:
             *spatial, image = spatial
         pixels = [d for d in self.labels.output_spatial if d != self.labels.output_batch]
@@ -66,7 +68,8 @@ class Convolved:
         return self.lhs.shape.dims[self.labels.input_feature]
 
     def reach(self, positions: Sequence[int]) -> tuple[int, ...]:
-        """Return over how many padded elements so many positions of the window extend."""
+        """Return the extents of padded input that ``positions`` neighbouring windows cover
+        together."""
         return tuple(
             (count - 1) * d.stride + (d.size - 1) * d.window_dilation + 1
             for count, d in zip(positions, self.window.dimensions, strict=True)
@@ -74,7 +77,7 @@ class Convolved:
 
 
 def with_long_rows(convolved: Convolved) -> Convolved:
-    """Return the convolution with images as its last spatial dimension, if its rows are short.
+    """Make the batch the last spatial dimension of a convolution whose rows are short.
 
     Tiles have rows of pixels; a convolution to 3 x 3 pixels of many images (the gradient of
     weights) has long rows of images instead.
@@ -94,7 +97,11 @@ def with_long_rows(convolved: Convolved) -> Convolved:
 
 
 class OrderedInput:
-    """Hold the order of what a block of ``positions`` of the window reads, and write it."""
+    """Lay out the input that a block of ``positions`` windows reads, and write its copy.
+
+    ``pitches`` are those of spatial dimensions; ``offsets`` those of taps, each ``length``
+    elements.
+    """
 
     def __init__(
         self, convolved: Convolved, sums: ElementType, positions: Sequence[int], scope: Scope
@@ -128,7 +135,7 @@ class OrderedInput:
         )
 
     def _has_order(self) -> bool:
-        """Return whether the input lies in memory in this order and needs no padding."""
+        """Return whether the input in memory has the layout already, and needs no padding."""
         lhs, labels = self.convolved.lhs, self.convolved.labels
         array, dims = lhs.array, lhs.shape.dims
         if array is None or array.element_type is not self.sums or array.memory is not None:
@@ -143,13 +150,14 @@ class OrderedInput:
         )
 
     def elements(self) -> int:
-        """Return how many elements a block copies."""
+        """Return the number of elements that a block copies; 0 if it reads in place."""
         return math.prod(self.extents) * self.convolved.features if self.is_copied else 0
 
     def start(self, block: Expr, blocks: int, image: Expr, positions: Sequence[Expr]) -> Pointer:
-        """Write the copying for a block; return the address of its first position's first tap.
+        """Write the copy for a block, if any; return the address of its first window's first tap.
 
-        ``block`` is its number of so many, ``image`` that of the input, ``positions`` its first.
+        ``block`` is the number among ``blocks``, ``image`` the input's, ``positions`` the first
+        window.
         """
         convolved, scope = self.convolved, self.scope
         if not self.is_copied:
@@ -182,7 +190,7 @@ class OrderedInput:
         return Pointer(regions, start)
 
     def _element(self, image: Expr, padded: Sequence[Expr], feature: Expr) -> Expr:
-        """Return the element at padded positions, zero where there is none."""
+        """Return the input's element at padded positions; zero in the padding and in holes."""
         lhs, labels = self.convolved.lhs, self.convolved.labels
         index = {labels.input_batch: image, labels.input_feature: feature}
         conditions: list[Expr] = []
@@ -196,7 +204,7 @@ class OrderedInput:
         return as_type(counted(value, bound), self.sums)
 
     def _features_side_by_side(self) -> bool:
-        """Return whether the loads of the input are in order along features, not along pixels."""
+        """Return whether the input is contiguous along features rather than along pixels."""
         # By the layout: the memory of the operand has its dimensions in order, and what is
         # computed from it mostly has them, too.
         labels = self.convolved.labels

@@ -29,10 +29,10 @@ def is_depthwise(convolved: Convolved) -> bool:
 
 
 class DepthwiseConvolution(FastConvolution):
-    """Write one convolution of one feature per group; tiles have columns of several groups."""
+    """Write one depthwise convolution; the columns of a tile span several groups."""
 
     def prepare(self) -> None:
-        """Write the weights out, tap by tap."""
+        """Write the weights to scratch as [tap][feature]."""
         scope, factors = self.scope, self.factors
         self.multiplier = factors.n
         self.groups, self.columns = 1, factors.batch * factors.n
@@ -43,7 +43,8 @@ class DepthwiseConvolution(FastConvolution):
             scope.store(self.weights, ix.linearize((tap, group, column), dims), value)
 
     def multiply(self, tile: Tile, left: Pointer, into: Into) -> None:
-        """Write the sums of a tile: some taps at a time, added to those before."""
+        """Write the sums of a tile: up to ``_UNROLLED`` taps in one expression, added to those
+        before."""
         scope = self.scope
         rows, pixels, columns = tile.counts
         row_pitch, pixel_pitch = self.pitches()
@@ -75,7 +76,7 @@ class DepthwiseConvolution(FastConvolution):
                 scope.store(into.array, at, total)
 
     def _added(self, total: Expr, element: Expr, weight: Expr) -> Expr:
-        """Return a sum with one product more."""
+        """Return total + element * weight."""
         if self.sums.is_float:
             return apply("multiply-add", element, weight, total)
         return apply("add", total, apply("multiply", element, weight))

@@ -1,4 +1,4 @@
-"""Divide a convolution with base dilation into one for each phase, without holes.
+"""Split a convolution with base dilation into one for each phase, without holes.
 
 With dilation d, stride 1 and no window dilation, the pixel p + d i of the result meets elements of
 the input only at the taps t with t = low - p (mod d), and those side by side:
@@ -29,7 +29,7 @@ _MOST = 16  # phases: each has loops of its own
 
 
 def has_phases(lhs: Element, rhs: Element, window: Window) -> bool:
-    """Return whether a convolution can be divided, and every phase has a tap."""
+    """Return whether a convolution can be split into few phases, each of which has a tap."""
     bases = [d.base_dilation for d in window.dimensions]
     return (
         1 < math.prod(bases) <= _MOST
@@ -44,7 +44,7 @@ def has_phases(lhs: Element, rhs: Element, window: Window) -> bool:
 
 
 def phases(convolved: Convolved, rhs: Element) -> Iterator[tuple[Convolved, Factors]]:
-    """Yield a convolution and its factors for each phase that has pixels."""
+    """Yield the convolution and the factors of each phase that has pixels."""
     bases = [d.base_dilation for d in convolved.window.dimensions]
     for phase in itertools.product(*map(range, bases)):
         if all(p < extent for p, extent in zip(phase, convolved.outputs, strict=True)):

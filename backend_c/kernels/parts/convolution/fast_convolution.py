@@ -1,4 +1,4 @@
-"""Write convolutions in plain sums (fast mode): products of matrices without a matrix of patches.
+"""Write convolutions in plain sums (fast mode) as matrix products without a matrix of patches.
 
 The rows of the product are pixels of the result, its steps the taps of the window and the features;
 threads share blocks of rows of pixels. Each tap begins at a constant offset from its pixel
@@ -43,7 +43,7 @@ _FEWEST = 56  # pixels of a block: right factors come from the L2 cache once for
 
 
 class Tile(NamedTuple):
-    """Say which sums are computed: the first one's place, and counts of each."""
+    """Locate the sums of a tile: the place of the first one, and the counts in each direction."""
 
     group: Expr
     image: Expr
@@ -53,7 +53,7 @@ class Tile(NamedTuple):
 
 
 class Into(NamedTuple):
-    """Say where sums are stored: columns side by side."""
+    """Locate the memory that sums are stored to; columns are contiguous."""
 
     array: Array
     offset: Expr
@@ -62,7 +62,7 @@ class Into(NamedTuple):
 
 
 class FastConvolution:
-    """Write one convolution whose sums have the type ``sums``; it has spatial dimensions."""
+    """Write one convolution with spatial dimensions; ``types`` are those of sums and result."""
 
     strip_columns = COLUMNS
 
@@ -87,7 +87,7 @@ class FastConvolution:
         self.groups, self.columns = convolved.feature_groups, factors.n
 
     def _result_strides(self) -> tuple[int, ...] | None:
-        """Return the strides of the result if sums are stored in it as they are, in columns."""
+        """Return the result's strides if sums may be stored in it directly; None if not."""
         write, dims = self.write, self.convolved.whole
         if not isinstance(write, Writer) or len(write.arrays) != 1:
             return None
@@ -96,7 +96,7 @@ class FastConvolution:
         return strides if in_columns and write.arrays[0].element_type is self.sums else None
 
     def _rows_per_block(self) -> int:
-        """Choose how many rows of pixels a block has."""
+        """Choose the number of rows of pixels in a block."""
         spatial = (*(1 for _ in self.outer), 1, self.width)[self.is_line :]
         row = math.prod(self.convolved.reach(spatial)) * self.convolved.features
         two = (*spatial[:-2], 2, self.width) if len(spatial) > 1 else spatial
@@ -112,7 +112,7 @@ class FastConvolution:
         return -(-self.height // blocks)
 
     def emit(self) -> None:
-        """Write the blocks."""
+        """Write the loop over blocks, which threads share."""
         scope, factors, convolved = self.scope, self.factors, self.convolved
         self.prepare()
         blocks = -(-self.height // self.block)
@@ -146,7 +146,8 @@ class FastConvolution:
         self.offsets = self.scope.table(np.array(self.input.offsets, np.int64))
 
     def strip(self, tile: Tile, left: Pointer) -> None:
-        """Write a strip of columns of a block: into the result, or by tiles on the stack."""
+        """Write a strip of columns of a block: directly into the result, or by tiles on the
+        stack."""
         scope = self.scope
         if self.strides is not None:
             assert isinstance(self.write, Writer)
@@ -172,8 +173,11 @@ class FastConvolution:
     def tiles(
         self, tile: Tile, left: Pointer, sizes: tuple[int, int]
     ) -> Iterator[tuple[Tile, Pointer]]:
-        """Open loops over parts of a strip of so many rows of pixels and pixels, the last of which
-        may be smaller; yield a part and the address of its left factors."""
+        """Open loops over tiles of (rows of pixels, pixels) in a strip; yield each with its left
+        factors.
+
+        The last tile in each direction may be smaller.
+        """
         scope, (rows, pixels) = self.scope, sizes
         row_pitch, pixel_pitch = self.pitches()
         with (
@@ -192,12 +196,12 @@ class FastConvolution:
             yield part, Pointer(left.array, ix.add(left.offset, moved))
 
     def pitches(self) -> tuple[int, int]:
-        """Return the pitches of the left factors of rows of pixels and of pixels."""
+        """Return the pitches of left factors, from row to row of pixels and from pixel to pixel."""
         *_, row, pixel = (0, *self.input.position_pitches)
         return row, pixel
 
     def multiply(self, tile: Tile, left: Pointer, into: Into) -> None:
-        """Call the products of rows of pixels with a strip of columns."""
+        """Call the inner kernel on a tile of pixels and a strip of columns."""
         row_pitch, pixel_pitch = self.pitches()
         self.scope.call(
             f"hlo_gemm_{self.sums}_segments",
@@ -225,7 +229,7 @@ class FastConvolution:
         return tuple(ix.add(ix.multiply(index[d], step), first) for d, (first, step) in steps)
 
     def _repair(self, tile: Tile, into: Into) -> None:
-        """Write sums that are not finite again, from the factors that count.
+        """Recompute sums that are not finite, from the factors that count.
 
         In the padding there is nothing; its zeros times infinity would be NaN.
         """
@@ -258,12 +262,12 @@ class FastConvolution:
                 scope.store(into.array, at, exact)
 
     def offset(self, into: Into, row: Expr, pixel: Expr, j: Expr) -> Expr:
-        """Return the offset of a sum."""
+        """Return the offset of the sum at a (row, pixel, column) of a tile."""
         start = ix.add(into.offset, ix.multiply(row, into.row_pitch))
         return self.scope.bind(ix.add(start, ix.multiply(pixel, into.pixel_pitch), j))
 
     def write_results(self, tile: Tile, into: Into) -> None:
-        """Write what is computed from sums; what the result has last is the lanes."""
+        """Write the epilogue of a tile; the result's innermost dimension is the lanes."""
         labels = self.convolved.labels
         rows, pixels, columns = tile.counts
         pixels_last = labels.output_spatial[-1] == len(self.convolved.dims) - 1

@@ -1,4 +1,4 @@
-"""Write convolutions of bytes and halves: products of narrow types on patches.
+"""Write convolutions of 8- and 16-bit integers: products of narrow types on explicit patches.
 
 The products of runtime/hlo_gemm_narrow.h want the left factors of a row side by side. The input is
 brought into order, as that of floats is (``convolution_input``), so that a patch is a few copies;
@@ -31,7 +31,8 @@ _MOST_TAPS = 128  # copies of a patch that are written one after the other
 def integer_convolution(
     convolved: Convolved, factors: Factors, types: Types, result: ElementType
 ) -> Product | None:
-    """Return the product of a convolution of narrow integers; None where plain loops serve."""
+    """Return the inner kernel for a convolution of narrow integers; None if loops are to be
+    used."""
     product = integer_product(factors, types, result)
     if product is None or not convolved.outputs or convolved.lhs.sizes:
         return None
@@ -41,8 +42,10 @@ def integer_convolution(
 
 
 def depthwise_sums(convolved: Convolved, types: Types, result: ElementType) -> ElementType | None:
-    """Return the type of the sums of a depthwise convolution of integers, modulo 2**32; None of
-    any other, and where 32 bits are too few."""
+    """Return the type of a depthwise integer convolution's sums, modulo 2**32.
+
+    None for any other convolution, and where 32 bits are too few.
+    """
     is_narrow = all(t.is_integer and t.bits <= 32 for t in (*types, result))
     if not is_narrow or not convolved.outputs or convolved.lhs.sizes:
         return None
@@ -52,7 +55,7 @@ def depthwise_sums(convolved: Convolved, types: Types, result: ElementType) -> E
 
 
 class IntegerConvolution(FastConvolution):
-    """Write one convolution by a product of narrow integers."""
+    """Write one convolution by an inner kernel for narrow integers."""
 
     strip_columns = 4 * COLUMNS  # the patches are written for each strip
 
@@ -100,7 +103,7 @@ class IntegerConvolution(FastConvolution):
             self.write_results(part, into)
 
     def _copy_patches(self, part: Tile, left: Pointer, patches: Array) -> None:
-        """Write the left factors of each pixel of a tile side by side."""
+        """Write the patches of a tile's pixels to a matrix, a row each (explicit im2col)."""
         scope, k = self.scope, self.factors.k
         row_pitch, pixel_pitch = self.pitches()
         with scope.loop(part.counts[0]) as row, scope.loop(part.counts[1]) as pixel:

@@ -1,4 +1,4 @@
-"""Divide a convolution with base dilation into phases, as a batch of contractions without holes.
+"""Describe a convolution with base dilation as a batch of contractions over phases, without holes.
 
 With dilation d, stride 1 and no window dilation, the pixel y = p + d i of the result meets elements
 of the input only at the taps t = t0 + d j, with t0 = (low - p) mod d, and these side by side:
@@ -28,7 +28,8 @@ from hlo.types import PRED, ArrayShape
 
 
 def may_be_divided(convolved: Convolved, rhs: Element) -> bool:
-    """Return whether a convolution has base dilation, and its dilated dimensions no more."""
+    """Return whether a convolution has base dilation, without stride or window dilation beside
+    it."""
     dimensions = convolved.window.dimensions
     is_static = not convolved.lhs.sizes and not rhs.sizes
     return (
@@ -40,12 +41,12 @@ def may_be_divided(convolved: Convolved, rhs: Element) -> bool:
 
 
 def phase_factors(convolved: Convolved, rhs: Element) -> Factors:
-    """Return the factors of all phases; results beyond the result's dims are not to be written."""
+    """Return the factors of all phases; places beyond the result's dims must not be written."""
     return _Phases(convolved, rhs).factors()
 
 
 def within(shape: ArrayShape, write: Write, scope: Scope) -> Write:
-    """Return a writer of the results that are within the dims of a shape."""
+    """Guard a writer: it stores only results whose index is within the dims of a shape."""
 
     def written(index: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
         ends = [
@@ -67,7 +68,7 @@ def within(shape: ArrayShape, write: Write, scope: Scope) -> Write:
 
 @dataclass(frozen=True)
 class _Phases:
-    """Describe the phases of a convolution."""
+    """Map (group and phase, pixel, k) to the operands of a convolution with base dilation."""
 
     convolved: Convolved
     rhs: Element
@@ -87,14 +88,14 @@ class _Phases:
 
     @property
     def _pixels(self) -> tuple[int, ...]:
-        """Return the images, and the pixels of a phase along each spatial dimension, at most."""
+        """Return the images, and the most pixels of a phase along each spatial dimension."""
         outputs = zip(self.convolved.outputs, self._bases, strict=True)
         images = self.convolved.dims[self.convolved.labels.output_batch]
         return images, *(-(-extent // base) for extent, base in outputs)
 
     @property
     def _taps(self) -> tuple[int, ...]:
-        """Return the taps of a phase along each spatial dimension, at most."""
+        """Return the most taps of a phase along each spatial dimension."""
         return tuple(-(-d.size // d.base_dilation) for d in self._dimensions)
 
     @property
@@ -128,12 +129,12 @@ class _Phases:
         )
 
     def _batch(self, b: Expr) -> tuple[Expr, tuple[Expr, ...]]:
-        """Return the group of features or images, and the phases, of a batch number."""
+        """Delinearise a batch number to (feature or batch group, phases)."""
         group, *phases = ix.delinearize(b, (self._groups, *self._bases))
         return group, tuple(phases)
 
     def _left(self, b: Expr, m: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
-        """Return the element of the input at a pixel and a step, and when it counts."""
+        """Return the input's element at a pixel and a step, and its conditions."""
         labels, lhs = self.convolved.labels, self.convolved.lhs
         group, phases = self._batch(b)
         image, *pixels = ix.delinearize(m, self._pixels)
@@ -157,7 +158,8 @@ class _Phases:
         return lhs.at(*(index[d] for d in range(lhs.shape.rank))), tuple(conditions)
 
     def _right(self, b: Expr, column: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
-        """Return the weight of an output feature at a step; the left factor says if it counts."""
+        """Return the weight of an output feature at a step; the conditions are the left
+        factor's."""
         labels = self.convolved.labels
         group, phases = self._batch(b)
         *steps, feature = ix.delinearize(k, (*self._taps, self._features))

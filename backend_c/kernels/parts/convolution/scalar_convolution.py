@@ -32,7 +32,7 @@ def _rows(convolved: Convolved) -> tuple[int, ...]:
 
 
 class ScalarConvolution:
-    """Write the loops of a convolution: pixels, features, taps within the input, input features.
+    """Write a loop nest over pixels, features, taps within the input, and input features.
 
     Where the taps of a row of the window lie side by side in both operands, with their features
     inside, both loops are one over a *run* of elements.
@@ -45,7 +45,7 @@ class ScalarConvolution:
         self.has_runs = self._has_runs()
 
     def emit(self, rows: tuple[int, ...]) -> None:
-        """Write all loops; of a depthwise convolution neighbouring groups are side by side."""
+        """Write all loops; neighbouring sums are those of columns, or of groups if depthwise."""
         factors, sums = self.factors, self.sums
         with self.scope.over(rows) as row:
             m = ix.linearize(row, rows)
@@ -58,7 +58,7 @@ class ScalarConvolution:
                     self._window([Place(b, m, n) for n in columns], row)
 
     def _window(self, places: Sequence[Place], row: Sequence[Expr]) -> None:
-        """Write sums side by side, over the taps within the input at one position."""
+        """Write some neighbouring sums of one window position, over its taps within the input."""
         convolved, scope = self.convolved, self.scope
         labels, windows = convolved.labels, convolved.window.dimensions
         extents = [convolved.lhs.shape.dims[d] for d in labels.input_spatial]
@@ -79,7 +79,7 @@ class ScalarConvolution:
     def _loops(
         self, ranges: Sequence[TapRange], taps: _Taps, body: Callable[[_Taps], None]
     ) -> None:
-        """Write a loop over each range of taps around a body that is given the taps."""
+        """Write the loop nest over ranges of taps; ``body`` is given the taps."""
         if len(taps) == len(ranges):
             body(taps)
             return
@@ -105,7 +105,7 @@ class ScalarConvolution:
         taps: _Taps,
         length: Expr,
     ) -> None:
-        """Write the loop over a run, which begins at a tap."""
+        """Write the loop over a run of ``length`` elements that begins at a tap."""
 
         def pairs(place: Place, step: Expr) -> tuple[Expr, Expr]:
             left, right = (
@@ -118,7 +118,7 @@ class ScalarConvolution:
         self.sums.run(places, totals, length, pairs)
 
     def _pair(self, place: Place, image: Expr, taps: _Taps, feature: Expr) -> tuple[Expr, Expr]:
-        """Return the factors of a place at a tap and a feature of its group."""
+        """Return both factors of a sum at a tap and an input feature of its group."""
         labels, lhs = self.convolved.labels, self.convolved.lhs
         index = {labels.input_batch: image}
         index[labels.input_feature] = ix.add(ix.multiply(place.b, self.features), feature)
@@ -128,8 +128,8 @@ class ScalarConvolution:
         return left, self.factors.rhs(place.b, place.n, k)[0]
 
     def _has_runs(self) -> bool:
-        """Return whether both factors are loaded from neighbouring places along the taps of a row
-        and their features."""
+        """Return whether both factors are contiguous along a window row's taps and their
+        features."""
         dims = self.factors.k_dims
         if len(dims) < 2 or self.convolved.window.dimensions[-1].window_dilation > 1:
             return False
@@ -141,7 +141,7 @@ class ScalarConvolution:
 
 
 def _is_along(factor: Expr, pitches: Sequence[tuple[Expr, int]]) -> bool:
-    """Return whether a factor is loaded, from places so far apart for neighbours along indices."""
+    """Return whether a factor is a load whose strides along indices are ``pitches``."""
     if not isinstance(factor, Load) or factor.array.memory is not None:
         return False
     found = ix.coefficients(factor.offset)

@@ -1,4 +1,4 @@
-"""Compute where windows that slide over an array read."""
+"""Compute the operand's indices that sliding windows read, and the conditions of padding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = 1 << 62  # more than there is room for
 def position(
     output: Expr, tap: Expr, dimension: WindowDimension, extent: int, conditions: list[Expr]
 ) -> Expr:
-    """Return the operand's index of a tap of a window, clamped into bounds.
+    """Return output * stride + tap * dilation - padding_low in the operand, clamped into bounds.
 
     Appends the conditions under which there is an element, not padding or a hole of base dilation.
     """
@@ -58,7 +58,7 @@ def position_count(size: Expr, window: WindowDimension) -> Expr:
 
 
 class Windows:
-    """Describe windows over an operand: loops over positions, and over the taps of a window."""
+    """Open loops over the taps of windows over an operand, and compute the indices read."""
 
     def __init__(
         self,
@@ -72,15 +72,15 @@ class Windows:
         self.elements = math.prod(d.size for d in dimensions)
 
     def sizes(self) -> Index:
-        """Return the number of positions that there actually are, if the operand is bounded."""
+        """Return the actual numbers of positions of a bounded operand; () if it is static."""
         if not self.operand.sizes:
             return ()
         pairs = enumerate(self.dimensions)
         return tuple(position_count(self.operand.size(d), window) for d, window in pairs)
 
     def is_padded(self, d: int) -> bool:
-        """Return whether taps of windows leave the operand along a dimension, which is static and
-        has no holes of base dilation."""
+        """Return whether windows reach into padding along a static dimension without base
+        dilation."""
         dimension, extent = self.dimensions[d], self.operand.shape.dims[d]
         if self.operand.sizes or dimension.base_dilation > 1 or not extent:
             return False
@@ -91,7 +91,7 @@ class Windows:
     def at(
         self, place: Sequence[Expr], taps: Sequence[Expr], first: int = 0
     ) -> tuple[Index, list[Expr]]:
-        """Return the operand's index in the dimensions from ``first`` on, and when it counts."""
+        """Return the operand's index in the dimensions from ``first`` on, and its conditions."""
         conditions: list[Expr] = []
         index: list[Expr] = []
         for d, (output, tap) in enumerate(zip(place, taps, strict=True), first):

@@ -1,4 +1,4 @@
-"""Find the taps of a window that lie within an array: a range, so that loops need no tests."""
+"""Find the range of a window's taps that lie within an array, so that loops need no tests."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class TapRange(NamedTuple):
     extent: int
 
     def at(self, number: Expr, scope: Scope) -> tuple[Expr, Expr]:
-        """Return a tap by its number in the range, and the index that it reads."""
+        """Return tap number ``number`` of the range, and the index that it reads."""
         tap = scope.bounded(ix.add(self.first, number), 0, max(self.size - 1, 0))
         index = ix.add(self.start, ix.multiply(number, self.step))
         return tap, scope.bounded(index, 0, max(self.extent - 1, 0))
 
 
 def has_tap_ranges(convolved: Convolved) -> bool:
-    """Return whether the taps within the input are a range: it is static and has no holes."""
+    """Return whether the taps within the input are always a range: static, no base dilation."""
     dense = all(d.base_dilation == 1 for d in convolved.window.dimensions)
     return dense and convolved.batch_groups == 1 and not convolved.lhs.sizes
 

@@ -1,1 +1,1 @@
-"""Factor matrices and solve triangular systems."""
+"""Factorise matrices (Cholesky) and solve triangular systems."""

@@ -1,8 +1,8 @@
 """Write Cholesky factors in fast mode by blocks of threads: runtime/hlo_block_factor.h.
 
-A matrix that has room in shared memory is factorised there by a block. Of a larger one the panels
-are, one after the other, in two launches each: all blocks factorise the square on the diagonal, and
-solve for some rows below it; then each subtracts the products of a tile of what is right of them.
+A block factorises a matrix that fits in shared memory. A larger one is factorised by panels
+(right-looking), in two launches each: all blocks factorise the square on the diagonal, and solve
+for some rows below it; then each subtracts the products of a tile of what is right of them.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _FEW = 16  # rows, for which a warp is enough
 
 
 class BlockCholesky:
-    """Write the factors of a batch of matrices, of which one triangle is read.
+    """Write the Cholesky factors of a batch of matrices, of which one triangle is read.
 
-    Real numbers are in the order of the operand, of which an upper triangle is a lower one with
-    rows for columns.
+    Real numbers are in the order of the operand; an upper triangle is read as a lower one,
+    transposed.
     """
 
     def __init__(self, operand: Element, scope: Scope, *, lower: bool) -> None:
@@ -60,7 +60,7 @@ class BlockCholesky:
     def emit(self, write: Writer, result: Result) -> Array:
         """Write the factors, and all elements of the first result.
 
-        Returns an array of 0, or 1 + the first column without a factor, for each matrix.
+        Returns an array with the info of each matrix: 0, or 1 + the first column without a factor.
         """
         pitch = self._order | 1  # rows begin in different banks
         if self._order * pitch * (self._sums.bits // 8) <= STATIC_SHARED:
@@ -84,11 +84,11 @@ class BlockCholesky:
         return (*ix.delinearize(matrix, self._batch), row, column)
 
     def _is_read(self, row: Expr, column: Expr) -> Expr:
-        """Return whether an element is of the triangle."""
+        """Return whether an element is in the triangle that is read."""
         return compare("LE", *((column, row) if self._lower else (row, column)))
 
     def _place(self, row: Expr, column: Expr, part: tuple[int, int]) -> tuple[Expr, Expr]:
-        """Return where a number of an element is, in the order of the operand."""
+        """Return (row, column) of a real number of an element, in the order of the operand."""
         parts = self._numbers.parts
         return (
             ix.add(ix.multiply(row, parts), part[0]),
@@ -96,11 +96,12 @@ class BlockCholesky:
         )
 
     def _plane(self, array: Array, start: Expr, pitch: int) -> Plane:
-        """Return a matrix in the order of the operand, as a lower triangle."""
+        """Return a matrix in memory as a lower triangle, transposed if the operand's is an upper
+        one."""
         return Plane(array, start, *((pitch, 1) if self._lower else (1, pitch)))
 
     def _read(self, plane: Plane, matrix: Expr, row: Expr, column: Expr) -> None:
-        """Write the numbers of an element of the operand, if they are read."""
+        """Store the real numbers of an element of the operand, if it is in the triangle."""
         scope, numbers = self._scope, self._numbers
         with scope.when(self._is_read(row, column)):
             value = scope.bind(self._operand.at(*self._at(matrix, row, column)))
@@ -113,13 +114,14 @@ class BlockCholesky:
                 scope.store(plane.array, plane.at(*self._ordered(place)), kept)
 
     def _ordered(self, place: tuple[Expr, Expr]) -> tuple[Expr, Expr]:
-        """Return row and column in the lower triangle."""
+        """Return the place in the lower triangle of one in the operand's order."""
         return place if self._lower else place[::-1]
 
     def _written(
         self, index: tuple[Expr, ...], found: list[Expr], failed: Expr, result: Result
     ) -> Expr:
-        """Return an element of the result."""
+        """Return an element of the result, given its real numbers ``found`` and the matrix's
+        info."""
         row, column = index[-2:]
         numbers = self._numbers
         value = numbers.with_real_diagonal(numbers.element(found), compare("EQ", row, column))
@@ -129,7 +131,7 @@ class BlockCholesky:
     # At once
 
     def _at_once(self, pitch: int, write: Writer, result: Result) -> None:
-        """Write the factors of matrices that have room in shared memory, by a block each."""
+        """Write the factors of matrices that fit in shared memory, a block for each."""
         scope, size, sums = self._scope, self._size, self._sums
         threads = 32 if self._order <= _FEW else THREADS
         with scope.blocks(self._count, threads) as matrix:
@@ -160,19 +162,19 @@ class BlockCholesky:
     # Panel by panel
 
     def _of(self, matrices: Array, matrix: Expr) -> Plane:
-        """Return a matrix in memory as a lower triangle."""
+        """Return matrix number ``matrix`` in memory as a lower triangle."""
         start = self._scope.bind(ix.multiply(matrix, self._order * self._order))
         return self._plane(matrices, start, self._order)
 
     def _pack(self, matrices: Array) -> None:
-        """Write the numbers of all matrices."""
+        """Write the real numbers of all matrices to memory."""
         with nest.flat(self._scope, (self._count, self._size, self._size)) as (matrix, *at):
             self._read(self._of(matrices, matrix), matrix, at[0], at[1])
 
     def _panel(
         self, matrices: Array, squares: Array, number: Expr, first: Expr, below: Expr
     ) -> None:
-        """Write the factor of a panel from a row on, of which so many are below the square.
+        """Factorise a panel from row ``first`` on, with ``below`` rows under its square.
 
         The factor of the square goes to an array of its own, for all blocks read the square.
         """
@@ -205,14 +207,15 @@ class BlockCholesky:
                 scope.barrier()
 
     def _keep(self, array: Array, squares: Array, place: tuple[Expr, Expr]) -> None:
-        """Write the factor of a square to where it is kept."""
+        """Copy the factor of a square from shared memory to ``squares``."""
         scope = self._scope
         with nest.threads(scope, PANEL, PANEL, 1) as (i, j):
             number = ix.linearize((*place, i, j), (self._count, self._panels, PANEL, PANEL))
             scope.store(squares, number, scope.load(array, ix.add(ix.multiply(i, PITCH), j)))
 
     def _note(self, failed: Expr, matrix: Expr, first: Expr) -> None:
-        """Write the first column without a factor, if one is so in this panel and none before."""
+        """Update a matrix's info: the first column without a factor, in this panel or an earlier
+        one."""
         scope, none = self._scope, Constant(S32, 0)
         with scope.when(is_first_thread(scope)):
             column = apply("convert", first, type=S32)
@@ -223,7 +226,7 @@ class BlockCholesky:
             scope.store(self._failed, matrix, apply("select", known, found, before, type=S32))
 
     def _subtract(self, matrices: Array, first: Expr, below: Expr) -> None:
-        """Write the products of a panel's rows below the square off what is right of them."""
+        """Write the trailing update: subtract the products of a panel's rows, tile by tile."""
         scope = self._scope
         tiles = blocks(self._order - PANEL, SIDE)
         with scope.blocks(self._count * tiles * tiles, THREADS) as block:

@@ -1,6 +1,6 @@
-"""Write exact Cholesky factors for blocks of threads.
+"""Write exact Cholesky factors for blocks of threads (left-looking, column by column).
 
-Of each column all rows are independent: their exact dots with the pivot's row first, then, behind a
+All rows of a column are independent: their exact dots with the pivot's row first, then, behind a
 barrier, the quotients. A block factorises a small matrix; of a larger one each column is two
 launches, whose rows all threads share. The factor is made where the result is; pivots are kept
 until the end, when their roots are taken.
@@ -33,7 +33,7 @@ _SMALL = 192  # rows, whose dots a block has computed in the time of two launche
 
 
 class ExactBlockCholesky:
-    """Write the factors of a batch of matrices, of which one triangle is read."""
+    """Write the exact Cholesky factors of a batch of matrices, of which one triangle is read."""
 
     def __init__(self, operand: Element, scope: Scope, *, lower: bool, write: Writer) -> None:
         self._operand, self._scope, self._lower, self._write = operand, scope, lower, write
@@ -44,7 +44,7 @@ class ExactBlockCholesky:
         self._failed = scope.scratch(S32, self._count)
 
     def emit(self, *, keeps_other: bool) -> Array:
-        """Write the factors; return 0, or 1 + the first column without one, for each matrix.
+        """Write the factors; return the array of info: 0, or 1 + the first column without a factor.
 
         The other triangle is 0, or NaN where there is no factor; with ``keeps_other`` it is the
         operand's.
@@ -79,11 +79,11 @@ class ExactBlockCholesky:
             yield matrix, row
 
     def _below(self, i: Expr, j: Expr) -> AbstractContextManager[None]:
-        """Open an ``if`` around what is done for rows of a column on and below the diagonal."""
+        """Open an ``if`` for rows on and below the diagonal of column ``j``."""
         return self._scope.when(compare("LE", j, i))
 
     def _place(self, matrix: Expr) -> Callable[[Expr, Expr], Expr]:
-        """Return the function from row and column of a lower factor to its offset."""
+        """Return the map from (row, column) of a lower factor to its offset."""
         size = self._size
 
         def place(row: Expr, column: Expr) -> Expr:
@@ -93,7 +93,7 @@ class ExactBlockCholesky:
         return place
 
     def _subtract(self, matrix: Expr, i: Expr, j: Expr) -> None:
-        """Write the dot of two rows off an element."""
+        """Write a_ij - dot of rows i and j before column j."""
         scope, place = self._scope, self._place(matrix)
         target = scope.bind(place(i, j))
         if self._type in ROUTINES:
@@ -108,7 +108,8 @@ class ExactBlockCholesky:
         scope.store(self._factor, target, scope.bind(apply("subtract", own, dot)))
 
     def _divide(self, matrix: Expr, i: Expr, j: Expr) -> None:
-        """Write the quotient by the pivot's root; of the pivot itself, whether it has one."""
+        """Write the division by the pivot's root; for the pivot itself, the info if it is not
+        positive."""
         scope, place = self._scope, self._place(matrix)
         pivot = scope.bind(real_part(scope.load(self._factor, scope.bind(place(j, j)))))
         is_pivot = scope.bind(compare("EQ", i, j))

@@ -1,5 +1,5 @@
-"""Share factorisations among blocks of threads: what Cholesky factors and triangular systems have
-in common (runtime/hlo_block_factor.h).
+"""Share factorisations among the threads of a block: panels, squares and tiles, for Cholesky
+factors and triangular systems (runtime/hlo_block_factor.h).
 
 Both go over panels of 32 rows of a lower triangle: the square on the diagonal, then what it makes
 known, then all products of that, by tiles of 64 rows and columns. Complex numbers are squares of
@@ -27,8 +27,7 @@ LINES = 128  # rows, or right-hand sides, that a block solves for
 
 
 class Plane(NamedTuple):
-    """Say where the numbers of a matrix are: its first one, and how far rows and columns are
-    apart."""
+    """Locate a matrix of real numbers in memory: its first one, the strides of rows and columns."""
 
     array: Array
     start: Expr
@@ -41,7 +40,7 @@ class Plane(NamedTuple):
 
     @property
     def transposed(self) -> Plane:
-        """Return the same with rows for columns."""
+        """Return the transposed matrix, in the same memory."""
         return self._replace(row=self.column, column=self.row)
 
 
@@ -53,10 +52,10 @@ def is_first_thread(scope: Scope) -> Expr:
 def square(
     scope: Scope, sums: ElementType, order: int, first: Expr, read: Callable[[Expr, Expr], Expr]
 ) -> Array:
-    """Write a square of the diagonal to shared memory, the identity behind the last row.
+    """Copy a diagonal square into shared memory, padded with the identity beyond the last row.
 
-    ``read`` maps row and column of the whole, which are there, to a number; above the diagonal are
-    zeros.
+    ``read`` maps a row and column of the whole matrix, clamped into it, to a number. Above the
+    diagonal are zeros.
     """
     array = scope.shared(sums, PANEL * PITCH)
     with nest.threads(scope, PANEL, PANEL, 1) as (i, j):
@@ -71,8 +70,10 @@ def square(
 
 
 class Square(NamedTuple):
-    """Describe a square in shared memory: of how many numbers an element is made, and whether its
-    diagonal counts as 1."""
+    """Describe a triangular square in shared memory.
+
+    ``parts`` is the number of reals of an element, ``unit`` whether the diagonal counts as 1.
+    """
 
     corner: Pointer
     parts: int = 1
@@ -80,10 +81,10 @@ class Square(NamedTuple):
 
 
 def solve(scope: Scope, sums: ElementType, own: Square, x: Plane, sizes: tuple[Expr, Expr]) -> None:
-    """Write the solution of a square for vectors in their place, the rows of ``x``, at most LINES.
+    """Solve with a square in place, for vectors that are the rows of ``x``, at most LINES.
 
-    ``sizes``: how many they are, and their steps. A thread has a vector: those that are not
-    neighbours in memory come to shared memory and go back by whole lines.
+    ``sizes`` is (number of vectors, steps). A thread has a vector; vectors that are not interleaved
+    in memory are copied through shared memory, so that accesses are coalesced.
     """
     if abs(x.row) == 1:
         _solve(scope, sums, own, x, sizes)
@@ -99,7 +100,7 @@ def solve(scope: Scope, sums: ElementType, own: Square, x: Plane, sizes: tuple[E
 def _solve(
     scope: Scope, sums: ElementType, own: Square, x: Plane, sizes: tuple[Expr, Expr]
 ) -> None:
-    """Write the call of the runtime's solution."""
+    """Call the runtime to solve with a square, a thread for each vector."""
     flags = ix.constant(own.parts), Constant(S32, int(own.unit))
     into, (count, steps) = Pointer(x.array, x.start), sizes
     ways = ix.constant(x.row), ix.constant(x.column)
@@ -108,7 +109,7 @@ def _solve(
 
 
 def _move(scope: Scope, source: Plane, target: Plane, sizes: tuple[Expr, Expr]) -> None:
-    """Write the copy of vectors, neighbouring threads neighbouring steps."""
+    """Copy vectors between two planes; neighbouring threads have neighbouring steps."""
     with nest.threads(scope, LINES, PANEL, 1) as place:
         is_there = [compare("LT", at, size) for at, size in zip(place, sizes, strict=True)]
         with scope.when(apply("and", *is_there)):
@@ -117,8 +118,10 @@ def _move(scope: Scope, source: Plane, target: Plane, sizes: tuple[Expr, Expr]) 
 
 
 class Products(NamedTuple):
-    """Describe the products of a tile: of ``left[line][step]``, and of right ones, each of whose
-    lines there are so many from the tile's first on."""
+    """Describe the products of a tile, left[line][step] · right[line][step].
+
+    ``counts`` are the lines of each side that exist, from the tile's first on.
+    """
 
     left: Plane
     right: Plane
@@ -126,7 +129,7 @@ class Products(NamedTuple):
 
 
 def subtract(scope: Scope, sums: ElementType, products: Products, target: Plane) -> None:
-    """Write the subtraction of a tile's sums of 32 products from the numbers at ``target``."""
+    """Subtract a tile's products, sums over the 32 steps of a panel, from ``target``."""
     copies = []
     sides = (products.left, products.right)
     for side, count in zip(sides, products.counts, strict=True):

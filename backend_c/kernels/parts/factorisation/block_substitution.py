@@ -23,7 +23,8 @@ _SUMS = {F32: 3, F64: 4}  # numbers for each row
 
 
 def has_blocks(element_type: ElementType, size: int, vectors: int, scope: Scope) -> bool:
-    """Return whether blocks solve for so many right-hand sides of systems of a size."""
+    """Return whether blocks of threads solve ``vectors`` right-hand sides of systems of ``size``
+    rows."""
     is_able = nest.has_blocks(scope) and element_type in _SUMS
     return is_able and size >= _LEAST and vectors <= _MOST
 
@@ -31,8 +32,10 @@ def has_blocks(element_type: ElementType, size: int, vectors: int, scope: Scope)
 def substitute_in_blocks(
     scope: Scope, element_type: ElementType, size: int, dims: tuple[int, int], given: Given
 ) -> None:
-    """Write the solutions for ``dims`` matrices and vectors of each, in their place; ``given`` are
-    the runtime's arguments from the matrix to the distance of unknowns."""
+    """Write the solutions in place; ``dims`` is (matrices, vectors of each).
+
+    ``given`` returns the runtime's arguments for one, from the matrix to the stride of unknowns.
+    """
     elements = _SUMS[element_type] * size
     is_shared = elements * 8 <= STATIC_SHARED
     numbers = dims[0] * dims[1]

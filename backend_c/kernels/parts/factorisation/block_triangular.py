@@ -37,7 +37,7 @@ _Right = Callable[[Expr], Plane]  # from a system's number, its right-hand sides
 
 
 class BlockTriangularSolve(TriangularSolve):
-    """Write the solutions of a batch of systems."""
+    """Write the solutions of a batch of systems by blocks of threads."""
 
     def emit(self) -> None:
         """Write all solutions."""
@@ -50,7 +50,8 @@ class BlockTriangularSolve(TriangularSolve):
     # The matrix
 
     def _in_place(self) -> Plane | None:
-        """Return the first T where it lies, if memory has its numbers."""
+        """Return the first T in the operand's memory; None if it has to be computed or
+        converted."""
         array, n, system = self._numbers_in_memory(), self._size, self._system
         if array is None:
             return None
@@ -59,7 +60,7 @@ class BlockTriangularSolve(TriangularSolve):
         return Plane(array, ix.constant(start), sign * ways[0], sign * ways[1])
 
     def _packed(self) -> Plane:
-        """Write the numbers of T by rows; return the first one."""
+        """Write the real numbers of all T to scratch, by rows; return the first T."""
         scope, n, numbers = self._scope, self._order, self._numbers
         array = scope.scratch(self._sums, self._count * n * n)
         dims = self._count, self._size, self._size
@@ -72,12 +73,12 @@ class BlockTriangularSolve(TriangularSolve):
         return Plane(array, ix.constant(0), n, 1)
 
     def _of(self, left: Plane, matrix: Expr) -> Plane:
-        """Return the T of a number."""
+        """Return the T of matrix number ``matrix``."""
         start = ix.add(left.start, ix.multiply(matrix, self._order * self._order))
         return left._replace(start=self._scope.bind(start))
 
     def _square(self, left: Plane, first: Expr) -> Pointer:
-        """Write a square of the diagonal to shared memory."""
+        """Copy the diagonal square at row ``first`` into shared memory."""
 
         def read(row: Expr, column: Expr) -> Expr:
             return self._scope.load(left.array, left.at(row, column))
@@ -86,7 +87,7 @@ class BlockTriangularSolve(TriangularSolve):
         return Pointer(made, ix.constant(0))
 
     def _solve(self, corner: Pointer, x: Plane, first: Expr, count: Expr) -> None:
-        """Write the solution of a square for right-hand sides, rows of ``x`` from its start on."""
+        """Solve with the square at ``first`` for ``count`` right-hand sides, the rows of ``x``."""
         scope, system = self._scope, self._system
         steps = scope.bind(ix.clamp(0, ix.subtract(self._order, first), PANEL))
         own = Square(corner, self._numbers.parts, system.unit)
@@ -96,13 +97,13 @@ class BlockTriangularSolve(TriangularSolve):
     # Right-hand sides
 
     def _index(self, matrix: Expr, vector: Expr, step: Expr) -> tuple[Expr, ...]:
-        """Return the index of an element of b, and of the result."""
+        """Return the index of an element in b, and in the result."""
         at = self._along(step), vector
         order = at if self._system.left_side else at[::-1]
         return (*ix.delinearize(matrix, self._batch), *order)
 
     def _read(self, x: Plane, matrix: Expr, vectors: tuple[Expr, Expr], step: Expr) -> None:
-        """Write the numbers of an element of b; vectors are their numbers there and in ``x``."""
+        """Copy an element of b into ``x``; ``vectors`` is its vector's number in b and in ``x``."""
         scope, numbers = self._scope, self._numbers
         value = scope.bind(self._b.at(*self._index(matrix, vectors[0], step)))
         for part, number in enumerate(numbers.of(value)):
@@ -119,7 +120,7 @@ class BlockTriangularSolve(TriangularSolve):
     # At once
 
     def _at_once(self, left: Plane) -> None:
-        """Write the solutions of systems of few rows, some right-hand sides to a block."""
+        """Solve systems of few rows in shared memory, some right-hand sides per block."""
         scope, order, total = self._scope, self._order, self._vectors
         lines = min(_TOGETHER, total)
         groups, pitch = blocks(total, lines), lines | 1
@@ -148,7 +149,7 @@ class BlockTriangularSolve(TriangularSolve):
             scope.barrier()
 
     def _subtract_rows(self, left: Plane, x: Plane, first: Expr, lines: int) -> None:
-        """Write the products of a panel off the rows after it."""
+        """Subtract the products of a panel from the rows after it, in shared memory."""
         scope, order = self._scope, self._order
         if order <= PANEL:
             return
@@ -168,7 +169,7 @@ class BlockTriangularSolve(TriangularSolve):
     # By panels
 
     def _by_panels(self, left: Plane) -> None:
-        """Write the solutions of larger systems."""
+        """Solve larger systems panel by panel, two launches each."""
         scope, order, total = self._scope, self._order, self._vectors
         array = scope.scratch(self._sums, self._count * order * total)
         ways = (1, total) if self._system.left_side else (order, 1)
@@ -190,7 +191,7 @@ class BlockTriangularSolve(TriangularSolve):
                 self._subtract_tiles(left, right, first)
 
     def _solve_panel(self, left: Plane, right: _Right, first: Expr) -> None:
-        """Write the solution of a square of each system."""
+        """Write the launch that solves with the diagonal square of every system."""
         scope, groups = self._scope, blocks(self._vectors, LINES)
         with scope.blocks(self._count * groups, LINES) as block:
             matrix, group = map(scope.bind, ix.delinearize(block, (self._count, groups)))
@@ -203,7 +204,7 @@ class BlockTriangularSolve(TriangularSolve):
             scope.barrier()
 
     def _subtract_tiles(self, left: Plane, right: _Right, first: Expr) -> None:
-        """Write the products of a panel off the rows after it, by tiles."""
+        """Write the launch that subtracts the products of a panel from later rows, tile by tile."""
         scope = self._scope
         below = scope.bind(ix.clamp(0, ix.subtract(self._order - PANEL, first), self._order))
         dims = self._count, blocks(self._order - PANEL, SIDE), blocks(self._vectors, SIDE)

@@ -22,7 +22,7 @@ Entry = Callable[[Expr, Expr], Expr]  # (row, column) → value
 
 
 def in_memory(operand: Element, scope: Scope) -> Array:
-    """Return the array of an operand, computed first if it is not in memory."""
+    """Return an operand's array; one that is computed is written to scratch first."""
     if operand.array is not None and operand.array.memory is None:
         return operand.array
     array = scope.scratch(operand.shape.element_type, operand.shape.elements, frozen=True)
@@ -118,20 +118,20 @@ def real_part(value: Expr) -> Expr:
 
 
 def as_entry(value: Expr, element_type: ElementType) -> Expr:
-    """Return a real value as an entry of the matrix."""
+    """Convert a real value to an element of the matrix: complex with a zero imaginary part."""
     if not element_type.is_complex:
         return value
     return apply("complex", value, Constant(value.type, 0.0), type=element_type)
 
 
 def number(element_type: ElementType, value: float) -> Expr:
-    """Return a constant, in both components of a complex number."""
+    """Return a constant; of a complex type, with both components equal."""
     part = Constant(PARTS.get(element_type, element_type), value)
     return apply("complex", part, part, type=element_type) if element_type.is_complex else part
 
 
 def over(value: Expr, divisor: Expr) -> Expr:
-    """Divide by a real number, part by part."""
+    """Divide by a real number, component by component."""
     if not value.type.is_complex:
         return apply("divide", value, divisor)
     part = PARTS[value.type]

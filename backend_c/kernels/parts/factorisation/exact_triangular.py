@@ -31,7 +31,7 @@ def exact_triangular_solve(
 
 
 class _Substitution:
-    """Write substitutions in ``solution``; its steps go along the rows of T in their order."""
+    """Write forward substitutions in place, in ``solution``."""
 
     def __init__(
         self, array: Array, b: Element, system: System, solution: Array, scope: Scope
@@ -65,7 +65,7 @@ class _Substitution:
         return ix.multiply(matrix, self._size * self._size), start
 
     def _given(self, matrix: Expr, vector: Expr) -> tuple[Expr | Pointer, ...]:
-        """Return the arguments of the runtime's function."""
+        """Return the arguments of the runtime's substitution routine."""
         corner, start = self._starts(matrix, vector)
         # x op(a) = b is op(a)^T x^T = b^T, and a transposed lower triangle is an upper one: a
         # transposition and a side that cancel, or do not.
@@ -80,7 +80,7 @@ class _Substitution:
         )
 
     def _written_out(self, matrix: Expr, vector: Expr) -> None:
-        """Write a substitution in numbers that the runtime has no function for."""
+        """Write a substitution in loop IR, for types without a runtime routine."""
         scope, size, system = self._scope, self._size, self._system
         corner, start = self._starts(matrix, vector)
 

@@ -42,7 +42,7 @@ def fast_cholesky(
 ) -> Array:
     """Write the Cholesky factors of a batch of matrices, and all elements of the first result.
 
-    Returns an array of 0, or 1 + the first column without a factor, for each matrix.
+    Returns an array with the info of each matrix: 0, or 1 + the first column without a factor.
     """
     if nest.has_blocks(scope):
         return BlockCholesky(operand, scope, lower=lower).emit(write, result)
@@ -54,7 +54,8 @@ def fast_cholesky(
 
 
 class _BlockedCholesky:
-    """Write the factors of a batch of matrices, of which one triangle is read."""
+    """Write the Cholesky factors of a batch of matrices by blocks of columns, in panels of 64
+    lanes."""
 
     def __init__(self, operand: Element, scope: Scope, *, lower: bool) -> None:
         self._operand, self._scope, self._lower = operand, scope, lower
@@ -70,9 +71,9 @@ class _BlockedCholesky:
         self._failed = scope.scratch(S32, self._count)
 
     def emit(self, write: Writer, result: Result) -> Array:
-        """Write the panels, their factors, and all elements of the first result.
+        """Write the packing, the factorisation, and all elements of the first result.
 
-        Returns an array of 0, or 1 + the first column without a factor, for each matrix.
+        Returns an array with the info of each matrix: 0, or 1 + the first column without a factor.
         """
         self._pack()
         self._factorise()
@@ -86,7 +87,7 @@ class _BlockedCholesky:
         return ix.add(ix.multiply(number, self._panel), ix.multiply(steps, AREA))
 
     def _pack(self) -> None:
-        """Write minus the matrices to panels, an identity after them up to a whole tile."""
+        """Write the negated matrices to panels, padded with an identity to whole tiles."""
         scope, dims = self._scope, (self._count, self._blocks, self._blocks)
         with nest.outer(scope, dims, AREA) as (matrix, lanes, steps):
             is_first = compare("EQ", ix.add(lanes, steps), ix.constant(0))
@@ -96,7 +97,7 @@ class _BlockedCholesky:
                 self._pack_block(matrix, lanes, steps)
 
     def _pack_block(self, matrix: Expr, lanes: Expr, steps: Expr) -> None:
-        """Write one block; rows that are read along the steps are transposed on the way."""
+        """Write one block of a panel; a lower triangle is transposed on the way."""
         scope, numbers, edge = self._scope, self._numbers, self._numbers.edge
         target = Pointer(self._panels, scope.bind(self._start(matrix, lanes, steps)))
         array, start = target.array, target.offset
@@ -127,7 +128,7 @@ class _BlockedCholesky:
             transpose(Pointer(array, start), target, scope)
 
     def _factorise(self) -> None:
-        """Write the factorisation of all panels: matrices side by side, or one after the other."""
+        """Write the factorisations: threads take a matrix each, or share the strips of one."""
         scope = self._scope
         work = max(self._order**3 // 6, 1)
         if self._count >= _MANY or nest.loop_kind(scope, work // self._blocks) == "serial":
@@ -138,7 +139,7 @@ class _BlockedCholesky:
                 self._factorise_one(matrix, "parallel")
 
     def _factorise_one(self, matrix: Expr, kind: str) -> None:
-        """Write the factorisation of one matrix, whose strips are shared as ``kind`` says."""
+        """Write the factorisation of one matrix; ``kind`` is that of the loop over its strips."""
         scope, last = self._scope, self._blocks - 1
         order = ix.constant(self._order)
         panels = Pointer(self._panels, scope.bind(self._start(matrix, *[ix.constant(0)] * 2)))
@@ -185,7 +186,7 @@ class _BlockedCholesky:
                 write.some((0,), index, (result(index, None, failed),))
 
     def _rows(self, start: Expr) -> tuple[Array, Expr]:
-        """Return where a block of the factor lies in the order of the result's rows."""
+        """Return a block of the factor in the row order of the result, transposed if need be."""
         if not self._lower:
             return self._panels, self._scope.bind(start)
         array = self._scope.local(self._numbers.sums, AREA)

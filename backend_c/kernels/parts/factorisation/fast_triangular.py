@@ -40,7 +40,7 @@ _LONG = 512  # steps that make blocks enough to share
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """Say where T is: blocks of 64 rows, rows and steps, and how far the matrices are apart."""
+    """Locate the matrices T: strides of matrices, of blocks of 64 rows, of rows and of steps."""
 
     array: Array
     start: int
@@ -59,7 +59,7 @@ class _Left:
 def fast_triangular_solve(
     a: Element, b: Element, system: System, write: Writer, scope: Scope
 ) -> None:
-    """Write the solutions of a batch of systems by what suits their number and size."""
+    """Write the solutions of a batch of systems, by the method that suits their number and size."""
     if nest.has_blocks(scope):
         BlockTriangularSolve(a, b, system, write, scope).emit()
         return
@@ -75,7 +75,7 @@ def fast_triangular_solve(
 
 
 def _solve_vectors(a: Element, b: Element, system: System, write: Writer, scope: Scope) -> None:
-    """Write the solutions of real systems of a few vectors, one by one."""
+    """Write the solutions of real systems with a few right-hand sides, one vector at a time."""
     batch, size, vectors = system.extents(b.shape.dims)
     count, sums = math.prod(batch), numbers_of(b.shape.element_type).sums
     matrices = a.array
@@ -86,7 +86,7 @@ def _solve_vectors(a: Element, b: Element, system: System, write: Writer, scope:
     x = scope.scratch(sums, b.shape.elements)
 
     def place(index: tuple[Expr, ...]) -> Expr:
-        """Return where an element of b is in x, in which every vector lies in order."""
+        """Return the offset in x, where vectors are contiguous, of an element of b."""
         return ix.linearize(
             (*index[:-2], *(index[:-3:-1] if system.left_side else index[-2:])),
             (*batch, vectors, size),
@@ -109,7 +109,7 @@ def _solve_vectors(a: Element, b: Element, system: System, write: Writer, scope:
 
 
 class _BlockedSolve(TriangularSolve):
-    """Write the solutions of a batch of systems, each of many vectors."""
+    """Write the solutions of a batch of systems with many right-hand sides, in panels."""
 
     def __init__(self, a: Element, b: Element, system: System, write: Writer, scope: Scope) -> None:
         super().__init__(a, b, system, write, scope)
@@ -132,7 +132,8 @@ class _BlockedSolve(TriangularSolve):
     # The matrix
 
     def _in_place(self) -> _Left | None:
-        """Return T where it lies, if its rows do so in order."""
+        """Return T in the operand's memory; None if it is computed, or if its rows are columns
+        there."""
         array, n = self._numbers_in_memory(), self._size
         if array is None or self._system.is_across:
             return None
@@ -141,7 +142,7 @@ class _BlockedSolve(TriangularSolve):
         return _Left(array, n * n - 1, n * n, -BLOCK * n, -n, -1)
 
     def _packed(self) -> _Left:
-        """Write T: its rows in order, or in blocks of 64 side by side if they are read across."""
+        """Write T to scratch: row-major, or blocks of 64 rows column-major if T is a transpose."""
         scope, n, numbers = self._scope, self._order, self._numbers
         total = blocks(n) * BLOCK * n
         array = scope.scratch(numbers.sums, self._count * total)
@@ -175,7 +176,7 @@ class _BlockedSolve(TriangularSolve):
         return ix.add(ix.multiply(number, self._panel), ix.multiply(step, BLOCK))
 
     def _move(self, *, is_packing: bool) -> None:
-        """Write the vectors to panels, zeros beside them, or the results from panels.
+        """Copy the right-hand sides to panels, padded with zeros, or the results from panels.
 
         Vectors that are rows are transposed on the way.
         """
@@ -216,12 +217,12 @@ class _BlockedSolve(TriangularSolve):
                 transpose(place, panel, scope)
 
     def _in_block(self, step: Expr, lane: Expr) -> Expr:
-        """Return the place of a number in a block that has not been transposed."""
+        """Return the offset of a number in a block that has not been transposed."""
         row, column = (step, lane) if self._system.left_side else (lane, step)
         return ix.add(ix.multiply(row, BLOCK), column)
 
     def _fill(self, block: Pointer, lanes: Expr) -> None:
-        """Write zeros to the lanes of a block that have no vector."""
+        """Write zeros to the lanes of a block without a vector."""
         scope = self._scope
         if self._vectors % BLOCK == 0:
             return
@@ -232,7 +233,7 @@ class _BlockedSolve(TriangularSolve):
     # The solution
 
     def _solve(self, left: _Left, tasks: int) -> None:
-        """Write the solution of all tasks, strips of lanes, side by side."""
+        """Write the parallel loop over tasks: strips of lanes, solved alone."""
         scope = self._scope
         with nest.outer(scope, (self._count, tasks), WIDTH * self._order**2 // 2) as (matrix, task):
             scope.call(
@@ -245,7 +246,7 @@ class _BlockedSolve(TriangularSolve):
             )
 
     def _solve_shared(self, left: _Left, tasks: int) -> None:
-        """Write the solution block by block, of which threads share all blocks after it."""
+        """Write the solution block by block; threads share the updates of all later blocks."""
         scope, last = self._scope, blocks(self._order) - 1
         pitches = [ix.constant(x) for x in (left.row, left.step)]
         sums = self._numbers.sums
@@ -284,7 +285,7 @@ class _BlockedSolve(TriangularSolve):
         return ix.constant(self._numbers.parts), Constant(S32, int(self._system.unit))
 
     def _strip(self, matrix: Expr, task: Expr, step: Expr | int) -> Pointer:
-        """Return the address of a step of a strip of lanes."""
+        """Return the address of a step in a task's strip of lanes."""
         unit, half = ix.divide(task, BLOCK // WIDTH), ix.modulo(task, BLOCK // WIDTH)
         place = self._panel_at(matrix, unit, step)
         return Pointer(self._panels, ix.add(place, ix.multiply(half, WIDTH)))

@@ -1,4 +1,4 @@
-"""Factor and solve many small matrices side by side in fast mode (runtime/hlo_factor_lanes.h).
+"""Factorise and solve many small matrices in fast mode, one per lane (runtime/hlo_factor_lanes.h).
 
 As many as 64 bytes have elements are interleaved, by transposing them as rows of a matrix.
 """
@@ -32,17 +32,18 @@ _Index = tuple[Expr, ...]
 
 
 def together(sums: ElementType) -> int:
-    """Return how many matrices are interleaved."""
+    """Return the number of matrices that are interleaved: one per lane of 64 bytes."""
     return 512 // sums.bits
 
 
 def are_small_and_many(order: int, count: int, sums: ElementType) -> bool:
-    """Return whether matrices are too small for tiles, and enough to fill some lanes."""
+    """Return whether matrices are too small for tiles, and many enough to fill a quarter of the
+    lanes."""
     return order <= _LARGEST and count >= together(sums) // 4
 
 
 class _Group(NamedTuple):
-    """Name matrices that are interleaved, of the same dims, of which ``count`` are in a batch."""
+    """Describe group ``number`` of interleaved matrices, of equal dims, from a batch."""
 
     numbers: Numbers
     dims: tuple[int, int]
@@ -52,22 +53,23 @@ class _Group(NamedTuple):
 
     @property
     def row(self) -> int:
-        """Return how many real numbers stand for a row of a matrix."""
+        """Return the real numbers in a row of one matrix."""
         parts = self.numbers.parts
         return self.dims[1] * (parts * parts if self.is_square else parts)
 
     @property
     def size(self) -> int:
-        """Return how many real numbers are interleaved in all."""
+        """Return the real numbers of all interleaved matrices."""
         return self.dims[0] * self.row * together(self.numbers.sums)
 
     def first(self) -> Expr:
-        """Return the first matrix of the group."""
+        """Return the batch number of the first matrix of the group."""
         return ix.multiply(self.number, together(self.numbers.sums))
 
 
 def _memory(group: _Group, groups: int, scope: Scope) -> Pointer:
-    """Return where the interleaved numbers of a group go: on the stack if they are few."""
+    """Return memory for a group's interleaved numbers: on the stack if they are few, else
+    scratch."""
     sums = group.numbers.sums
     if group.size * sums.bits // 8 <= _ON_STACK:
         return Pointer(scope.local(sums, group.size), ix.constant(0))
@@ -76,7 +78,7 @@ def _memory(group: _Group, groups: int, scope: Scope) -> Pointer:
 
 
 class _Rows:
-    """Move rows of interleaved matrices, some at a time, through a buffer of whole matrices."""
+    """Interleave and deinterleave rows of matrices, some at a time, through a buffer."""
 
     def __init__(self, group: _Group, memory: Pointer, scope: Scope) -> None:
         self._group, self._memory, self._scope = group, memory, scope
@@ -87,7 +89,7 @@ class _Rows:
         self._transpose = f"hlo_transpose_tile_{group.numbers.sums.bits // 8}"
 
     def pack(self, operand: Element) -> None:
-        """Write the interleaved numbers; lanes without a matrix have the last one's."""
+        """Write the interleaved numbers; lanes beyond the batch repeat its last matrix."""
         scope, group = self._scope, self._group
         last = math.prod(group.batch) - 1
         with scope.loop(blocks(group.dims[0], self._some)) as part:
@@ -114,7 +116,7 @@ class _Rows:
             )
 
     def unpack(self, emit: Callable[[Expr, _Index, Expr], None]) -> None:
-        """Write what ``emit`` makes of a matrix's number in the group, an index and an element."""
+        """Call ``emit`` for each element, with its matrix's number in the group and its index."""
         scope, group, parts = self._scope, self._group, self._group.numbers.parts
         count = scope.bind(rest(math.prod(group.batch), group.first(), self._lanes))
         with scope.loop(blocks(group.dims[0], self._some)) as part:
@@ -139,20 +141,20 @@ class _Rows:
                     emit(lane, (*batch, ix.add(first, i), j), value)
 
     def _places(self, value: Expr) -> dict[tuple[int, int], Expr]:
-        """Return the real numbers of an element by their places."""
+        """Return the real numbers of an element by (row, column) within it."""
         if self._group.is_square:
             return self._group.numbers.places(value)
         return {(0, part): number for part, number in enumerate(self._group.numbers.of(value))}
 
     def _at(self, lane: Expr, row: Expr, column: Expr, place: tuple[int, int]) -> Expr:
-        """Return where a number of an element is in the buffer."""
+        """Return the offset of a real number in the buffer, where matrices are rows."""
         parts = self._group.numbers.parts
         down = place[0] * self._group.dims[1] * parts
         offset = ix.add(ix.multiply(row, self._group.row), ix.multiply(column, parts), down)
         return ix.add(ix.multiply(lane, self._pitch), offset, place[1])
 
     def _row(self, row: Expr) -> Pointer:
-        """Return where the interleaved numbers of a row begin."""
+        """Return the address of a row's interleaved numbers."""
         offset = ix.multiply(row, self._group.row * self._lanes)
         return Pointer(self._memory.array, ix.add(self._memory.offset, offset))
 
@@ -162,7 +164,7 @@ def interleaved_cholesky(
 ) -> Array:
     """Write the Cholesky factors of a batch of small matrices.
 
-    Returns an array of 0, or 1 + the first column without a factor, for each matrix.
+    Returns an array with the info of each matrix: 0, or 1 + the first column without a factor.
     """
     *batch, size, _ = operand.shape.dims
     numbers, count = numbers_of(operand.shape.element_type), math.prod(batch)

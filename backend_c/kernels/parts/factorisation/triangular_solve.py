@@ -1,7 +1,6 @@
-"""Hold what all ways to solve triangular systems in fast mode know of them.
+"""Reduce every triangular system to T x = b with a lower triangle T, solved forwards (fast mode).
 
-Every system is T x = b with a lower triangle T, solved forwards: x op(a) = b is op(a)^T x^T = b^T,
-and an upper triangle is a lower one from its other end.
+x op(a) = b is op(a)^T x^T = b^T, and an upper triangle is a lower one from its other end.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from backend_c.kernels.parts.factorisation.cholesky_and_substitution import conj
 
 
 class TriangularSolve:
-    """Hold a batch of systems, and where their solutions go."""
+    """Hold a batch of systems T x = b, and the writer of their solutions."""
 
     def __init__(self, a: Element, b: Element, system: System, write: Writer, scope: Scope) -> None:
         self._a, self._b, self._system = a, b, system
@@ -29,14 +28,15 @@ class TriangularSolve:
         self._order = self._size * self._numbers.parts
 
     def _numbers_in_memory(self) -> Array | None:
-        """Return the array of ``a``, if its elements are the numbers that are computed with."""
+        """Return the array of ``a``, if it holds real numbers of the type of the sums; else
+        None."""
         array = self._a.array
         if array is None or array.memory is not None or array.element_type is not self._sums:
             return None
         return array
 
     def _entry(self, matrix: Expr, row: Expr, step: Expr) -> Expr:
-        """Return an element of T."""
+        """Return T[row, step], from the element of ``a`` that it is."""
         at = [self._along(place) for place in (row, step)]
         if self._system.is_across:
             at.reverse()
@@ -44,5 +44,6 @@ class TriangularSolve:
         return conjugate(value) if self._system.is_conjugate else value
 
     def _along(self, step: Expr) -> Expr:
-        """Return the row of ``a`` of a row or a step of T."""
+        """Return the row (or column) of ``a`` for one of T: reversed if ``a`` is solved
+        backwards."""
         return step if self._system.is_forward else ix.subtract(self._size - 1, step)

@@ -1,1 +1,1 @@
-"""Transform by Fourier, of any length."""
+"""Compute discrete Fourier transforms of any length, exact or fast."""

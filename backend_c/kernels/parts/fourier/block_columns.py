@@ -1,8 +1,8 @@
 """Write exact Fourier transforms along one dimension for blocks of threads, in f64.
 
 Each result of a stage is a sum of its own, defined to the last bit (runtime/hlo_fft.h), so threads
-share them: of lines that have room in shared memory those of a block, of longer ones all threads,
-in a launch for each stage.
+share them: those of a block, for lines that fit in shared memory; all threads, in a launch for each
+stage, for longer ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Index = tuple[Expr, ...]
 
 
 class BlockColumns:
-    """Describe transforms as :class:`.fourier.Columns` does."""
+    """Write transforms along an axis, as :class:`.fourier.Columns` does, by blocks of threads."""
 
     def __init__(
         self, scope: Scope, dims: Sequence[int], axis: int, length: int, is_inverse: bool
@@ -41,7 +41,7 @@ class BlockColumns:
         way(read, write, is_half)
 
     def _stages(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the radix of each stage, what is combined before it, and how many are left."""
+        """Yield (radix, length combined before, number of transforms left) of each stage."""
         combined = 1
         for radix in reversed(prime_factors(self._length)):
             yield radix, combined, self._length // combined // radix
@@ -55,7 +55,7 @@ class BlockColumns:
     def _numbers(
         self, value: tuple[Expr, Expr], k: Expr, is_half: bool
     ) -> Iterator[tuple[Expr, tuple[Expr, Expr], Expr | None]]:
-        """Yield what is stored of number k: where, both parts, and whether, if not always.
+        """Yield the (place, (real, imaginary), condition) stores of number k of the input.
 
         Half a spectrum is mirrored: X[n - k] = conj(X[k]); the constant and, for even lengths, the
         middle coefficient count as real.
@@ -73,7 +73,7 @@ class BlockColumns:
     # In shared memory
 
     def _in_blocks(self, read: Read, write: Emit, is_half: bool) -> None:
-        """Write transforms of lines that have room there."""
+        """Write transforms of lines that fit in shared memory, a group of lines per block."""
         scope, is_last = self._scope, self._axis == len(self._dims) - 1
         lines = BlockLines(scope, F64, self._dims, self._axis, self._length, is_last)
         tables = self._tables()
@@ -101,7 +101,7 @@ class BlockColumns:
     def _keep(
         self, at: Sequence[tuple[Array, Expr]], parts: Sequence[Expr], holds: Expr | None
     ) -> None:
-        """Write both parts of a number, if a condition holds."""
+        """Store both parts of a number, under a condition unless it is None."""
         if holds is None:
             for place, part in zip(at, parts, strict=True):
                 self._scope.store(*place, part)
@@ -116,7 +116,7 @@ class BlockColumns:
         tables: Sequence[Pointer],
         sizes: tuple[int, int, int],
     ) -> None:
-        """Write a stage of a group."""
+        """Write one stage of a group's transforms."""
         scope = self._scope
         with lines.each(self._length, is_along=True) as (result, line):
             start = ix.add(buffers.start, ix.multiply(line, lines.pitch))
@@ -133,7 +133,10 @@ class BlockColumns:
     # By all threads
 
     def _in_launches(self, read: Read, write: Emit, is_half: bool) -> None:
-        """Write transforms of longer lines: the real parts of a line, then its imaginary parts."""
+        """Write transforms of longer lines, a launch per stage.
+
+        A line in scratch is its real parts, then its imaginary parts.
+        """
         scope, length = self._scope, self._length
         others = (*self._dims[: self._axis], *self._dims[self._axis + 1 :])
         count = math.prod(others)

@@ -2,8 +2,8 @@
 
 A block has a line, or several neighbouring ones, in shared memory twice: each stage goes from one
 buffer to the other, its butterflies shared by the threads. Along the last dimension neighbouring
-threads read neighbouring numbers of a line, along others those of neighbouring lines. What has no
-room there, and cannot be split into two passes that have, is in memory, still by all threads.
+threads read neighbouring numbers of a line, along others those of neighbouring lines. Lines that do
+not fit there, and cannot be split into two passes that do, are in memory, still by all threads.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _BUTTERFLIES = (2, 3, 4, 5, 8)  # radices with a function of their own
 
 
 def block_factors(length: int, part: ElementType, *, is_last: bool) -> tuple[int, int] | None:
-    """Return the factors that a transform is split into, if it has no room in shared memory.
+    """Return the factors n1, n2 that a length is split into if lines do not fit in shared memory.
 
-    None, too, if factors have none. Those along other dimensions than the last have room if there
-    is some for as many lines as are half of what memory moves at once.
+    None if they fit, or if no factors do. Along dimensions other than the last, as many lines must
+    fit together as are half of a memory transaction.
     """
     lines = 1 if is_last else half_a_sector(part)
     if _fits(length, lines, part):
@@ -52,14 +52,13 @@ def block_factors(length: int, part: ElementType, *, is_last: bool) -> tuple[int
 
 
 def _fits(length: int, lines: int, part: ElementType) -> bool:
-    """Return whether lines have room in shared memory, with the last coefficient of half a
-    spectrum."""
+    """Return whether lines fit in shared memory, with the last coefficient of half a spectrum."""
     numbers = length if is_smooth(length) else convolution_length(length)
     return have_room(numbers + 1, lines, part)
 
 
 class BlockPass(PassWriter):
-    """Write a pass by blocks of threads, each of which has some neighbouring lines."""
+    """Write a pass by blocks of threads, a group of neighbouring lines each."""
 
     def __init__(self, of: Pass) -> None:
         super().__init__(of)
@@ -130,19 +129,19 @@ class BlockPass(PassWriter):
             ours.multiply(k, line, factor, is_exchanged=is_exchanged, swaps=swaps)
 
     def _numbers(self, buffers: Buffers) -> Numbers:
-        """Return the numbers in workspace."""
+        """Return the accessor of numbers in workspace."""
         return Numbers(self.of, lambda k, line, part: self.lines.place(buffers, k, line, part))
 
     # Reading and writing
 
     def _read(self, group: Group) -> None:
-        """Write the reading of all lines."""
+        """Write the loads of all lines into workspace."""
         of, numbers = self.of, self._numbers(group.buffers)
         with self.lines.each(of.places_read, is_along=of.is_last) as (k, line):
             numbers.put(k, line, of.source.at(*self.lines.index(group, k, line)))
 
     def _write(self, group: Group, tables: dict[str, Array]) -> None:
-        """Write the results of all lines."""
+        """Write the stores of all lines' results."""
         of, numbers = self.of, self._numbers(group.buffers)
         places = of.target.dims[of.axis]
         with (
@@ -154,7 +153,7 @@ class BlockPass(PassWriter):
             self._store(of.target.array, of.target.offset(index), value)
 
     def _store(self, array: Array, offset: Expr, value: Expr) -> None:
-        """Write an element, of a view of real numbers as complex ones both numbers."""
+        """Store an element; into a view of real numbers as complex ones, both components."""
         scope = self.of.scope
         if array.memory is None:
             scope.store(array, offset, value)

@@ -1,4 +1,5 @@
-"""Lay out lines of numbers for blocks of threads: in shared memory, twice (hlo_block_fft.h)."""
+"""Lay out lines of complex numbers in the shared memory of blocks, in two buffers
+(hlo_block_fft.h)."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ _BLOCKS = 264  # fewer leave multiprocessors idle
 
 
 def have_room(numbers: int, lines: int, part: ElementType) -> bool:
-    """Return whether two buffers of lines of numbers have room in shared memory."""
+    """Return whether two buffers of ``lines`` lines of numbers fit in shared memory."""
     most = _MOST_OF_ONE if lines == 1 else _MOST
     return 2 * _width(part) * lines * _pitch(numbers, lines, part) <= most
 
 
 def half_a_sector(part: ElementType) -> int:
-    """Return how many numbers are half of what memory moves at once."""
+    """Return how many complex numbers are half of a memory transaction (sector)."""
     return max(1, _SECTOR // 2 // _width(part))
 
 
@@ -40,12 +41,12 @@ def _width(part: ElementType) -> int:
 
 
 def _row(part: ElementType) -> int:
-    """Return how many parts of numbers are in different banks."""
+    """Return how many consecutive reals lie in different banks."""
     return _BANKS // (part.bits // 8)
 
 
 def _pitch(numbers: int, lines: int, part: ElementType) -> int:
-    """Return the distance of lines: neighbouring ones begin in banks as far apart as can be."""
+    """Return the distance of lines: padded so that they begin in banks as far apart as can be."""
     row = _row(part)
     pitch = numbers + (numbers - 1) // row
     if lines == 1:
@@ -56,7 +57,7 @@ def _pitch(numbers: int, lines: int, part: ElementType) -> int:
 
 @dataclass(frozen=True)
 class Group:
-    """Name the lines of a group: the first one, the index of that, and the buffers."""
+    """Hold a group of lines: the number of the first one, its index, and the buffers."""
 
     first: Expr
     index: tuple[Expr, ...]
@@ -64,10 +65,10 @@ class Group:
 
 
 class BlockLines:
-    """Lay out lines along ``axis`` of arrays of ``dims``, so many numbers of each.
+    """Lay out lines of ``numbers`` numbers along ``axis`` of arrays of ``dims``.
 
-    A block has a group of ``lines`` of them, which are neighbours; ``pitch`` is their distance.
-    ``is_along``: neighbouring numbers of a line are neighbours in memory.
+    A block has a group of ``lines`` neighbouring lines, ``pitch`` numbers apart. ``is_along``: the
+    numbers of a line, not those of neighbouring lines, are contiguous in memory.
     """
 
     def __init__(
@@ -87,9 +88,11 @@ class BlockLines:
         self._is_shared = have_room(numbers, self.lines, part)
 
     def _lines(self, numbers: int, is_along: bool) -> int:
-        """Return how many lines a block has: a power of two, enough for its threads if there are
-        as many blocks as keep the GPU busy, or for whole sectors of memory where lines are
-        neighbours there."""
+        """Choose the lines of a block: a power of two, enough to occupy its threads.
+
+        Enough blocks must be left for the GPU; where lines are neighbours in memory, there are
+        enough for whole sectors.
+        """
         width = _width(self._part)
         least = 1 if is_along else _SECTOR // width
         lines = 1
@@ -102,7 +105,8 @@ class BlockLines:
 
     @contextmanager
     def groups(self) -> Iterator[Group]:
-        """Open the loop over groups of lines; without room in shared memory they are in scratch."""
+        """Open the loop over groups of lines; yield each, with buffers in shared memory or in
+        scratch."""
         scope, part, size = self._scope, self._part, 2 * self.lines * self.pitch
         groups = -(-self.count // self.lines)
         if self._is_shared:
@@ -120,14 +124,14 @@ class BlockLines:
                 yield self._group(group, Buffers(start, (first, second)))
 
     def _group(self, number: Expr, buffers: Buffers) -> Group:
-        """Return the group of a number."""
+        """Return group number ``number``."""
         first = self._scope.bind(ix.multiply(number, self.lines))
         index = ix.delinearize(first, self._others)
         return Group(first, tuple(map(self._scope.bind, index)), buffers)
 
     @contextmanager
     def each(self, numbers: int, *, is_along: bool) -> Iterator[tuple[Expr, Expr]]:
-        """Open the loop of the threads over numbers of all lines; yield number and line.
+        """Open the loop of the threads over the numbers of all lines; yield (number, line).
 
         Neighbouring threads have neighbouring numbers of a line (``is_along``), or lines.
         """
@@ -135,12 +139,12 @@ class BlockLines:
             yield k, line
 
     def place(self, buffers: Buffers, k: Expr, line: Expr, part: int) -> tuple[Array, Expr]:
-        """Return where the real (0) or the imaginary part (1) of a number is."""
+        """Return the array and offset of the real (0) or imaginary (1) part of a number."""
         own = ix.add(k, ix.divide(k, _row(self._part)), ix.multiply(line, self.pitch))
         return buffers.current, ix.add(buffers.start, own, part * self.lines * self.pitch)
 
     def index(self, group: Group, k: Expr, line: Expr) -> tuple[Expr, ...]:
-        """Return the arrays' index of a number; lines behind the last one are the last one."""
+        """Return the arrays' index of number k of a line; excess lines repeat the last one."""
         if self._others and self._others[-1] % self.lines == 0:  # a group does not leave it
             other = (*group.index[:-1], ix.add(group.index[-1], line))
         else:
@@ -150,7 +154,7 @@ class BlockLines:
 
     @contextmanager
     def when_there(self, group: Group, line: Expr) -> Iterator[None]:
-        """Open an ``if`` around what is done for lines that there are."""
+        """Open an ``if`` for lines that exist, or nothing if groups are whole."""
         if self.count % self.lines == 0:
             yield
             return

@@ -37,12 +37,12 @@ _CHUNK = 64  # elements of rows that are transposed together
 
 
 def lanes(part: ElementType) -> int:
-    """Return how many transforms lie side by side."""
+    """Return how many transforms are interleaved: 64 bytes of reals."""
     return _BYTES // (part.bits // 8)
 
 
 class LanePass(PassWriter):
-    """Write a pass in the lanes of threads."""
+    """Write a pass on a processor: transforms side by side are the lanes."""
 
     def __init__(self, of: Pass) -> None:
         super().__init__(of)
@@ -110,7 +110,7 @@ class LanePass(PassWriter):
     # Transforms
 
     def _meet(self) -> None:
-        """Write nothing: a thread has its numbers for itself."""
+        """Write no barrier: a thread shares its workspace with no other."""
 
     def _clear(self, buffers: Buffers) -> None:
         of, scope = self.of, self.of.scope
@@ -146,7 +146,7 @@ class LanePass(PassWriter):
                 ours.multiply(k, lane, factor, is_exchanged=is_exchanged, swaps=swaps)
 
     def _numbers(self, buffers: Buffers) -> Numbers:
-        """Return the numbers in workspace."""
+        """Return the accessor of numbers in workspace."""
         array, start = buffers.current, buffers.start
 
         def place(k: Expr, lane: Expr, part: int) -> tuple[Array, Expr]:
@@ -158,7 +158,8 @@ class LanePass(PassWriter):
     # Reading and writing
 
     def _row_copy(self) -> Array | None:
-        """Declare the array that chunks of rows are transposed into, and out of."""
+        """Declare the array through which chunks of rows are transposed; None if columns are
+        lanes."""
         of, scope = self.of, self.of.scope
         if not of.is_last:
             return None
@@ -171,7 +172,7 @@ class LanePass(PassWriter):
         return copy
 
     def _index(self, lines: Lines, k: Expr, lane: Expr) -> Index:
-        """Return the index of number k of a lane, in the source and the target."""
+        """Return the arrays' index of number k of a lane."""
         of, line = self.of, ix.add(lines.first, lane)
         if of.is_last and of.target.exchanged is None:
             return (*ix.delinearize(line, of.target.dims[:-1]), k)
@@ -180,12 +181,12 @@ class LanePass(PassWriter):
         return (*lines.outer[: of.axis], k, *lines.outer[of.axis :], line)
 
     def _line(self, lines: Lines) -> Expr:
-        """Return the number of the first row."""
+        """Return the row-major number of the block's first row."""
         outer, along = self._extents()
         return ix.linearize((*lines.outer, lines.first), (*outer, along))
 
     def _read(self, lines: Lines, buffers: Buffers, copy: Array | None) -> None:
-        """Write the reading of the numbers of all lanes."""
+        """Write the loads of all lanes' numbers into workspace."""
         scope, source, places = self.of.scope, self.of.source, self.of.places_read
         numbers = self._numbers(buffers)
         is_copied = copy is not None and copy.element_type is source.shape.element_type
@@ -203,7 +204,7 @@ class LanePass(PassWriter):
                 numbers.put(ix.add(first, k), lane, scope.load(copy, place))
 
     def _halve(self, buffers: Buffers, roots: Array) -> None:
-        """Write the spectra of signals as those of half as many complex numbers."""
+        """Turn spectra of real signals into those of half as many complex numbers, in place."""
         scope, numbers = self.of.scope, self._numbers(buffers)
         with scope.loop(self.of.length // 2 + 1) as k, scope.loop(self.width, "lanes") as lane:
             numbers.halve(k, lane, roots)
@@ -211,7 +212,7 @@ class LanePass(PassWriter):
     def _write(
         self, lines: Lines, buffers: Buffers, copy: Array | None, tables: dict[str, Array]
     ) -> None:
-        """Write the results of all lanes."""
+        """Write the stores of all lanes' results."""
         scope, target, numbers = self.of.scope, self.of.target, self._numbers(buffers)
         places = target.dims[self.of.axis]
 
@@ -236,7 +237,7 @@ class LanePass(PassWriter):
 
     @contextmanager
     def _chunks(self, places: int) -> Iterator[tuple[Expr, Expr]]:
-        """Open a loop over chunks of rows; yield the first place and the number of places."""
+        """Open a loop over chunks of a row's elements; yield the first one and their number."""
         with self.of.scope.loop(-(-places // _CHUNK)) as chunk:
             first = self.of.scope.bind(ix.multiply(chunk, _CHUNK))
             count = self.of.scope.bind(ix.clamp(0, ix.subtract(places, first), _CHUNK))
@@ -245,7 +246,7 @@ class LanePass(PassWriter):
     def _transpose(
         self, source: Pointer, pitch: int, into: Pointer, into_pitch: int, sizes: tuple[Expr, Expr]
     ) -> None:
-        """Write the transposition of rows and columns."""
+        """Call the runtime to transpose a tile of rows and columns."""
         width = source.array.element_type.bits // 8
         pitches = ix.constant(pitch), ix.constant(into_pitch)
         self.of.scope.call(
@@ -254,5 +255,5 @@ class LanePass(PassWriter):
 
 
 def _pointer(array: Array, offset: Expr) -> Pointer:
-    """Return the address of an element, in a view of real numbers as complex ones, too."""
+    """Return the address of a complex element, also in a view of real numbers as complex ones."""
     return Pointer(array, ix.multiply(offset, 2) if array.memory is not None else offset)

@@ -33,7 +33,7 @@ def has_fast_transform(result: ArrayShape, fft_length: tuple[int, ...], scope: S
 
 
 def _split(shape: ArrayShape, axis: int, length: int, scope: Scope) -> tuple[int, int] | None:
-    """Return the factors that a transform along an axis is split into, if it is."""
+    """Return the factors n1, n2 of a length that takes two passes; None if it takes one."""
     dims = shape.dims
     if nest.has_blocks(scope):
         part = PARTS.get(shape.element_type, shape.element_type)
@@ -45,7 +45,7 @@ def _split(shape: ArrayShape, axis: int, length: int, scope: Scope) -> tuple[int
 
 
 class FastTransform:
-    """Write one fft in the type of its result."""
+    """Write one fft in fast mode, in the type of its result."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class FastTransform:
         self._pass(source, last, final, is_half=self._type == "IRFFT")
 
     def _between(self, dims: tuple[int, ...]) -> Target:
-        """Return workspace for complex numbers of some dims."""
+        """Return workspace for complex numbers of some dims, as the target of a pass."""
 
         def value(real: Expr, imag: Expr, index: Index) -> Expr:
             return apply("complex", real, imag, type=self._complex)
@@ -88,11 +88,11 @@ class FastTransform:
         return Target(self._scope.scratch(self._complex, math.prod(dims)), dims, value)
 
     def _reader(self, target: Target) -> Element:
-        """Return the reader of workspace."""
+        """Return the reader of a pass's results in workspace."""
         return array_reader(target.array, ArrayShape(self._complex, target.dims))
 
     def _final(self, real: Expr, imag: Expr, index: Index) -> Expr:
-        """Return an element of the result: divided, and real if the result is."""
+        """Return an element of the result: scaled for inverse transforms, real if the result is."""
         parts = [real, imag]
         if self._is_inverse:
             scale = Constant(self._part, 1.0 / math.prod(self._length))
@@ -101,7 +101,7 @@ class FastTransform:
         return apply("complex", *parts, type=element_type) if element_type.is_complex else parts[0]
 
     def _pass(self, source: Element, axis: int, target: Target, *, is_half: bool = False) -> None:
-        """Write the transforms along an axis, whole or in two."""
+        """Write the transforms along an axis, in one pass or two."""
         length = self._length[axis - len(target.dims)]
         signal = self._signal(source, axis, target)
         factors = _split(ArrayShape(self._part, target.dims), axis, length, self._scope)
@@ -134,8 +134,10 @@ class FastTransform:
             self._scope.store(target.array, offset, target.value(real, imag, index))
 
     def _signal(self, source: Element, axis: int, target: Target) -> tuple[Element, Target] | None:
-        """Return source and target of a transform of or to real signals of even length in memory,
-        as transforms of half as many complex numbers.
+        """Return (source, target) with real signals of even length viewed as half as many complex
+        numbers.
+
+        None if the transform has no real signal, or if it is not in memory.
         """
         length = self._length[axis - len(target.dims)]
         array = target.array if self._type == "IRFFT" else source.array
@@ -159,17 +161,19 @@ class FastTransform:
     def _emit(
         self, source: Element, axis: int, length: int, target: Target, *, is_half: bool = False
     ) -> None:
-        """Write one pass."""
+        """Write one pass over complex numbers."""
         scope, part = self._scope, self._part
         self._write_pass(Pass(scope, part, source, axis, length, target, self._is_inverse, is_half))
 
     def _write_pass(self, one: Pass) -> None:
-        """Write a pass in lanes or by blocks."""
+        """Write a pass in lanes, or by blocks of threads, as the target has them."""
         (BlockPass if nest.has_blocks(self._scope) else LanePass)(one).emit()
 
     def _mirrored(self, source: Element, dims: tuple[int, ...]) -> Element:
-        """Return the reader of the whole of a spectrum of which there is half, written first where
-        lanes read it by rows."""
+        """Return a reader of a whole spectrum, mirrored from its first half.
+
+        It is written to workspace first where lanes read it by rows.
+        """
         scope, length = self._scope, dims[-1]
 
         def at(*index: Expr) -> Expr:
@@ -223,7 +227,7 @@ class FastTransform:
         self._emit(self._reader(turned), axis + 1, second, final)
 
     def _turning(self, axis: int, roots: Array) -> Value:
-        """Return the product with the root of unity of (k1, j2), its conjugate for the inverse."""
+        """Return the twiddle factors' product: times w^(k1 j2), its conjugate for the inverse."""
         scope = self._scope
 
         def value(real: Expr, imag: Expr, index: Index) -> Expr:

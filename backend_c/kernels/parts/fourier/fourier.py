@@ -25,7 +25,7 @@ Emit = Callable[[_Index, Expr, Expr], None]
 
 
 class Columns:
-    """Describe transforms of length ``length`` of the columns along ``axis`` of arrays.
+    """Write transforms of length ``length`` along ``axis`` of arrays, a few columns in lanes.
 
     ``dims`` are those of the array, whose extent along ``axis`` is that of the result.
     """
@@ -70,7 +70,7 @@ class Columns:
                 write(self._index(ix.add(first, lane), k), real, imag)
 
     def _place(self, start: Expr, k: Expr, lane: Expr) -> Expr:
-        """Return the offset of an element in workspace: complex numbers, interleaved."""
+        """Return the offset of an element in workspace: [k][lane] interleaved complex numbers."""
         return ix.add(start, ix.multiply(k, 2 * self._width), ix.multiply(lane, 2))
 
     def _index(self, column: Expr, k: Expr) -> _Index:
@@ -83,19 +83,19 @@ class Columns:
         return self._index(ix.clamp(0, ix.add(first, lane), self._columns - 1), k)
 
     def _put(self, values: Array, place: Expr, real: Expr, imag: Expr) -> None:
-        """Write a complex number to workspace."""
+        """Store a complex number in workspace."""
         self._scope.store(values, place, real)
         self._scope.store(values, ix.add(place, 1), imag)
 
     def _read(self, values: Array, start: Expr, first: Expr, read: Read) -> None:
-        """Write the reading of whole columns."""
+        """Write the loads of whole columns into workspace."""
         scope = self._scope
         with scope.loop(self._length) as k, scope.loop(self._width) as lane:
             real, imag = read(self._of_lane(first, lane, k))
             self._put(values, self._place(start, k, lane), real, imag)
 
     def _read_half(self, values: Array, start: Expr, first: Expr, read: Read) -> None:
-        """Write the reading of half spectra, which are mirrored: X[n - k] = conj(X[k]).
+        """Write the loads of half spectra into workspace, mirrored: X[n - k] = conj(X[k]).
 
         The constant and, for even lengths, the middle coefficient count as real.
         """

@@ -1,8 +1,8 @@
-"""Describe the passes of fast Fourier transforms, and write what is done to single numbers of them.
+"""Describe the passes of fast Fourier transforms, and write the operations on single numbers.
 
 A pass has the transforms along one dimension. Its numbers lie in workspace while they are
-transformed, real and imaginary parts apart; where, lanes of a thread (:mod:`.fast_fourier`) and
-blocks of threads (:mod:`.block_fourier`) decide.
+transformed, real and imaginary parts apart; where exactly is for the lanes of a thread
+(:mod:`.fast_fourier`) or blocks of threads (:mod:`.block_fourier`) to say.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Value = Callable[[Expr, Expr, Index], Expr]
 
 @dataclass(frozen=True)
 class Target:
-    """Say where results go: to an array of ``dims``.
+    """Describe the array of ``dims`` that a pass stores to; ``value`` is its epilogue.
 
     ``exchanged``: in memory this dimension and the next have changed places.
     """
@@ -89,17 +89,17 @@ class Pass:
 
     @property
     def numbers(self) -> int:
-        """Return how many numbers the stages transform: those of a convolution are more."""
+        """Return the length that the stages transform: n, or that of Bluestein's convolution."""
         return self.chirp.length if self.chirp else self.length
 
     @property
     def places_read(self) -> int:
-        """Return how many numbers of a line are read."""
+        """Return how many numbers of each line are read from the source."""
         places = self.length // 2 + 1 if self.is_half else self.length
         return places + (self.has_signal and self.is_inverse)
 
     def tables(self) -> dict[str, Array]:
-        """Add the constants of the transforms to the kernel."""
+        """Add the constant tables of the transforms to the kernel; return them by name."""
         dtype = self.part.numpy
         tables = {"roots": interleaved_roots(self.numbers).astype(dtype)}
         if self.has_signal:
@@ -113,13 +113,13 @@ class Pass:
 
 
 class PassWriter(ABC):
-    """Write the transforms of a pass on numbers that are in workspace."""
+    """Write the transforms of a pass on numbers in workspace."""
 
     def __init__(self, of: Pass) -> None:
         self.of = of
 
     def transform(self, buffers: Buffers, tables: dict[str, Array]) -> None:
-        """Write the transforms; one that is a convolution goes forth and back."""
+        """Write the transforms: the stages, or Bluestein's convolution, which has them twice."""
         of = self.of
         if of.chirp is None:
             self._stages(buffers, tables)
@@ -128,6 +128,7 @@ class PassWriter(ABC):
         self._clear(buffers)
         self._meet()
         self._stages(buffers, tables)
+        # The inverse transform is the forward one between two exchanges of the parts.
         self._multiply(buffers, tables["spectrum"], of.numbers, is_exchanged=True)
         self._meet()
         self._stages(buffers, tables)
@@ -137,7 +138,7 @@ class PassWriter(ABC):
 
     @abstractmethod
     def _stages(self, buffers: Buffers, tables: dict[str, Array]) -> None:
-        """Write the stages of smooth transforms."""
+        """Write the stages (butterflies) of a transform of smooth length."""
 
     @abstractmethod
     def _multiply(
@@ -149,29 +150,32 @@ class PassWriter(ABC):
         is_exchanged: bool = False,
         swaps: bool = False,
     ) -> None:
-        """Write the products of all numbers with factors; exchange the parts after, or before."""
+        """Multiply numbers by a table of factors.
+
+        ``swaps`` exchanges real and imaginary parts before, ``is_exchanged`` after it.
+        """
 
     @abstractmethod
     def _clear(self, buffers: Buffers) -> None:
-        """Write zeros to the numbers that a convolution has beyond those of the transform."""
+        """Zero the numbers of a convolution beyond those of the transform."""
 
     @abstractmethod
     def _meet(self) -> None:
-        """Write the barrier behind which all threads see what each has done."""
+        """Write a barrier, if threads share the numbers in workspace."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Write what is done to number ``k`` of a line in workspace.
+    """Load and store number ``k`` of a line in workspace.
 
-    ``place`` maps both, and 0 or 1 for its real or imaginary part, to an array and an offset.
+    ``place`` maps (k, line, 0 or 1 for the real or imaginary part) to an array and an offset.
     """
 
     of: Pass
     place: Callable[[Expr, Expr, int], tuple[Array, Expr]]
 
     def put(self, k: Expr, line: Expr, value: Expr) -> None:
-        """Write a number that was read, and its mirror image."""
+        """Store a number that was read, and its mirror image if the source has half a spectrum."""
         of, scope, none = self.of, self.of.scope, Constant(self.of.part, 0.0)
         real: Expr = value
         imag: Expr = none
@@ -189,25 +193,25 @@ class Numbers:
         self.store(k, line, real, own)
 
     def store(self, k: Expr, line: Expr, real: Expr, imag: Expr) -> None:
-        """Write both parts, exchanged for the inverse transform."""
+        """Store both parts, exchanged for the inverse transform."""
         parts = (imag, real) if self.of.is_inverse else (real, imag)
         for number, part in enumerate(parts):
             self.of.scope.store(*self.place(k, line, number), part)
 
     def _stored(self, k: Expr, line: Expr) -> list[Expr]:
-        """Return both parts as they are stored."""
+        """Load both parts in the order in which they are stored."""
         scope = self.of.scope
         return [scope.bind(scope.load(*self.place(k, line, number))) for number in (0, 1)]
 
     def load(self, k: Expr, line: Expr) -> Parts:
-        """Return the parts of a number, which are exchanged for the inverse."""
+        """Load (real, imaginary), which are exchanged for the inverse transform."""
         parts = self._stored(k, line)
         return Parts(*reversed(parts)) if self.of.is_inverse else Parts(*parts)
 
     def multiply(
         self, k: Expr, line: Expr, factor: Parts, *, is_exchanged: bool, swaps: bool = False
     ) -> None:
-        """Write the product of a number with a factor; exchange the parts after, or before."""
+        """Multiply a number by a factor, in place; see :meth:`PassWriter._multiply`."""
         scope, (c, d) = self.of.scope, factor
         a, b = self._stored(k, line)
         if swaps:
@@ -219,7 +223,7 @@ class Numbers:
             scope.store(*self.place(k, line, number), value)
 
     def halve(self, k: Expr, line: Expr, roots: Array) -> None:
-        """Write two numbers of a signal's spectrum as those of half as many complex numbers."""
+        """Turn numbers k and h - k of a real signal's spectrum into those of h complex numbers."""
         scope, half, part = self.of.scope, self.of.length, self.of.part
 
         def load(number: Expr) -> Parts:
@@ -235,7 +239,7 @@ class Numbers:
         halve_spectrum(scope, (load, store), roots, half, k)
 
     def result(self, k: Expr, line: Expr, tables: dict[str, Array]) -> Parts:
-        """Return a number of the result."""
+        """Return number k of the result, for signals by the formula of :mod:`.real_fourier`."""
         of = self.of
         if of.has_signal and not of.is_inverse:
             return spectrum_of_signal(
@@ -245,6 +249,6 @@ class Numbers:
 
 
 def complex_at(scope: Scope, table: Array, k: Expr) -> Parts:
-    """Return a complex constant of a table."""
+    """Load number k of a table of interleaved complex constants."""
     places = (ix.add(ix.multiply(k, 2), number) for number in (0, 1))
     return Parts(*(scope.bind(scope.load(table, place)) for place in places))

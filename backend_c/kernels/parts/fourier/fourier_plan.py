@@ -22,8 +22,10 @@ _LONGEST = 1 << 16  # and a convolution longer than this is not worth its memory
 
 
 def axes_in_order(fft_type: str, fft_length: tuple[int, ...], rank: int) -> list[int]:
-    """List the axes of the transforms: the last dimension first, but for IRFFT, which has it last
-    (all others are of complex numbers there)."""
+    """List the axes of the transforms in order: last dimension first.
+
+    IRFFT has it last, as all other transforms are of complex numbers there.
+    """
     last = rank - 1
     axes = [last - i for i in range(len(fft_length))]
     return [*axes[1:], last] if fft_type == "IRFFT" else axes
@@ -52,12 +54,12 @@ def radices(n: int) -> tuple[int, ...]:
 
 
 def is_smooth(n: int) -> bool:
-    """Return whether all prime factors are radices."""
+    """Return whether all prime factors are small enough to be radices."""
     return max(prime_factors(n), default=1) <= _LARGEST
 
 
 def convolution_length(n: int) -> int:
-    """Return the least length of small factors that holds a convolution of n numbers."""
+    """Return the least 5-smooth length that holds a convolution of n numbers."""
     length = 2 * n - 1
     while max(prime_factors(length), default=1) > _SMALL:
         length += 1
@@ -65,10 +67,10 @@ def convolution_length(n: int) -> int:
 
 
 def halves(n: int, columns: int, lanes: int) -> tuple[int, int] | None:
-    """Split a length into two factors, each a transform of its own with the other as columns.
+    """Split a length n1 n2 into two passes, each with the other factor as columns.
 
-    Where it is too long for the cache, or where there are no columns for all lanes; None elsewhere,
-    and where there is no split into factors of similar size.
+    That is done where it is too long for the cache, or where there are too few columns for all
+    lanes. None elsewhere, and where there is no split into factors of similar size.
     """
     if n <= _LONG and (columns >= lanes or n < lanes * lanes):
         return None
@@ -102,7 +104,7 @@ class Chirp:
 
 
 def chirp(n: int) -> Chirp:
-    """Return the factors of a forward transform of n numbers."""
+    """Return Bluestein's factors for a forward transform of n numbers."""
     length = convolution_length(n)
     cosines, sines = roots_of_unity(2 * n)
     squares = np.arange(n, dtype=np.int64) ** 2 % (2 * n)

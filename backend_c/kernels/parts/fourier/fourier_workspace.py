@@ -1,4 +1,5 @@
-"""Hold what the passes of a Fourier transform know of a block: its buffers and its lanes."""
+"""Track which of two buffers holds the numbers of a transform while stages alternate
+(ping-pong)."""
 
 from __future__ import annotations
 
@@ -10,19 +11,21 @@ from backend_c.ir.loop_ir import Array, Expr
 
 @dataclass
 class Buffers:
-    """Hold the two buffers of a worker or of a block of threads, where its part of them starts, and
-    which of them has the numbers."""
+    """Hold the two buffers of a worker or block of threads, and which one has the numbers.
+
+    ``start`` is the offset of this worker's part in both.
+    """
 
     start: Expr
     arrays: tuple[Array, Array]
     at: int = 0
 
     def restart(self) -> None:
-        """Note that the numbers of a block are in the first buffer."""
+        """Reset to the first buffer, for another block."""
         self.at = 0
 
     def advance(self, stages: int) -> None:
-        """Note that stages have passed the numbers to and fro."""
+        """Swap the buffers once for each of ``stages`` stages."""
         self.at = (self.at + stages) % 2
 
     @property
@@ -37,13 +40,13 @@ class Buffers:
 
     @property
     def both(self) -> Sequence[Array]:
-        """Return both, that with the numbers first."""
+        """Return (current, other)."""
         return self.current, self.other
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Name the transforms of a block: their outer index, the first of the lanes, and how many."""
+    """Name the transforms of a block: outer index, first lane, number of lanes."""
 
     outer: tuple[Expr, ...]
     first: Expr

@@ -30,8 +30,10 @@ Store = Callable[[Expr, Parts], None]
 
 
 def is_real(length: int, k: Expr) -> Expr:
-    """Return whether coefficient k of a real signal's spectrum counts as real: the constant, and of
-    an even length the middle one. They mirror themselves, X[n - k] = conj(X[k])."""
+    """Return whether coefficient k of a real signal's spectrum counts as real.
+
+    These are the constant and, for even lengths, the middle one: their own mirror images.
+    """
     ends = [0, length // 2] if length % 2 == 0 else [0]
     is_end = [apply("compare-EQ", k, ix.constant(end), type=PRED) for end in ends]
     return is_end[0] if len(is_end) == 1 else apply("or", *is_end)
