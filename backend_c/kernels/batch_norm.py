@@ -1,4 +1,4 @@
-"""Write batch normalisation: exact sums over each feature, a few vectors, one map over the operand.
+"""Write batch normalisation: exact sums per feature, vectors made of them, one map of the operand.
 
 The instructions are those of XLA's ``BatchNormExpander``, each rounded to the operand's type.
 """

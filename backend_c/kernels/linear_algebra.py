@@ -1,4 +1,4 @@
-"""Write fft, cholesky and triangular-solve: loops around routines that define them.
+"""Write fft, cholesky and triangular-solve: loops around the runtime's routines.
 
 The routines are in runtime/hlo_fft.h, hlo_cholesky.h and hlo_triangular.h.
 """
@@ -56,7 +56,7 @@ def fft(
 
 
 class _Transform:
-    """Write one fft: a transform along one dimension after the other."""
+    """Write one exact fft in f64: transforms along one dimension after the other."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class _Transform:
         self._columns(result, last).emit(read, self._write_result, is_half=is_half)
 
     def _columns(self, dims: tuple[int, ...], axis: int) -> Columns | BlockColumns:
-        """Return the transforms along an axis."""
+        """Return the writer of the transforms along an axis."""
         length = self._length[axis - len(dims)]
         kind = BlockColumns if nest.has_blocks(self._scope) else Columns
         return kind(self._scope, dims, axis, length, self._is_inverse)
@@ -104,7 +104,7 @@ class _Transform:
         return real, imag
 
     def _keep(self, array: Array, dims: tuple[int, ...]) -> Emit:
-        """Return the writer to workspace."""
+        """Return a writer of complex numbers to workspace."""
 
         def keep(index: _Index, real: Expr, imag: Expr) -> None:
             place = ix.multiply(ix.linearize(index, dims), 2)
@@ -114,7 +114,7 @@ class _Transform:
         return keep
 
     def _kept(self, array: Array, dims: tuple[int, ...]) -> Read:
-        """Return the reader of workspace."""
+        """Return a reader of complex numbers from workspace."""
 
         def kept(index: _Index) -> tuple[Expr, Expr]:
             place = ix.multiply(ix.linearize(index, dims), 2)
@@ -218,8 +218,10 @@ def triangular_solve(
 
 
 def potrf(operand: Element, lower: bool, write: Writer, block: Scope) -> None:
-    """Write a factor as LAPACK does, with the operand in the other triangle, and info: in fast
-    mode, or by blocks of threads."""
+    """Write a Cholesky factor and info as LAPACK does; the other triangle is the operand's.
+
+    For fast mode, and for blocks of threads.
+    """
 
     def result(index: _Index, value: Expr | None, failed: Expr) -> Expr:
         return operand.at(*index) if value is None else _or_nan(value, failed)
@@ -235,14 +237,15 @@ def potrf(operand: Element, lower: bool, write: Writer, block: Scope) -> None:
 
 
 def _or_nan(value: Expr, failed: Expr) -> Expr:
-    """Return NaN, in both components of a complex number, where a matrix has no factor."""
+    """Build a select: the value, or NaN (in both components) if a matrix has no factor."""
     is_factor = apply("compare-EQ", failed, Constant(S32, 0), type=PRED)
     nothing = factorisation.number(value.type, float("nan"))
     return apply("select", is_factor, value, nothing, type=value.type)
 
 
 def routine_type(operand: Element, opcode: str) -> ElementType:
-    """Return the operand's type if LAPACK's routine is there for it, else raise Unsupported."""
+    """Return the operand's type if the runtime has LAPACK's routine for it; else raise
+    Unsupported."""
     element_type = operand.shape.element_type
     if operand.sizes or element_type not in ROUTINES:
         raise Unsupported(f"{opcode} of {operand.shape} in C: f32 and f64 of static sizes are")

@@ -102,5 +102,5 @@ def _scaled(operand: Element, scale: Element) -> Element:
 
 
 def _is_short(shape: ArrayShape) -> bool:
-    """Return whether products of such numbers are exact in f64."""
+    """Return whether products of numbers of a type are exact in f64."""
     return shape.element_type.bits <= (32 if shape.is_float else 16)

@@ -1,4 +1,4 @@
-"""Write random bits by counters (runtime/hlo_random.h), and the legacy rng.
+"""Generate random bits from counters (runtime/hlo_random.h), and the legacy rng.
 
 Layouts as in XLA's prng.cc: PHILOX gives four 32-bit words (two of 64) per count, in order;
 THREE_FRY one 64-bit word, or two 32-bit ones that are neighbours along the first even dimension
@@ -205,7 +205,7 @@ def _is_wide(element_type: ElementType) -> bool:
 
 
 def _computed_in(element_type: ElementType) -> ElementType:
-    """Return the float type of the steps."""
+    """Return the float type that the steps are computed in."""
     return F64 if element_type is F64 else F32
 
 

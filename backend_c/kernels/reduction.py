@@ -1,4 +1,4 @@
-"""Write reduce: rows in one loop, columns in vector lanes; sums of floats exact.
+"""Write reduce: rows by one loop each, columns in vector lanes; sums of floats are exact.
 
 An exact sum is added up in f64 beside the sum of magnitudes, in any order; where the error bound
 does not decide the rounding (a few outputs in ten thousand), a second loop adds the same elements
@@ -92,7 +92,7 @@ class _Reduction:
             self.trip *= dims[d]
 
     def reordered(self) -> ReorderedReduction | None:
-        """Return the reduction as one in any order; None if the order counts."""
+        """Return the reduction by a monoid, to be done in any order; None if the order matters."""
         element_type = self.inputs[0].shape.element_type
         # What is computed is as wide as what it is computed of.
         is_dense = self.scope.settings.has_lanes and self.inputs[0].array is not None
@@ -112,7 +112,8 @@ class _Reduction:
         return self.to_apply.monoid == "add" and len(self.inputs) == 1 and of_floats
 
     def reader(self) -> Element:
-        """Return the reader of a single result, which writes its loop where the index is known."""
+        """Return a reader of results, which writes a result's loop at the first read of its
+        index."""
         (operand,) = self.inputs
         reordered = self.reordered()
         dims = tuple(operand.shape.dims[d] for d in self.kept)
@@ -141,7 +142,7 @@ class _Reduction:
 
     @property
     def is_short(self) -> bool:
-        """Return whether a fold is one expression of few elements, in lanes over the results."""
+        """Return whether a fold is unrolled to one expression, with results in lanes."""
         is_static = not any(operand.sizes for operand in self.inputs)
         instructions = self.to_apply.computation.instructions
         is_straight = not any(map(called, instructions))
@@ -149,7 +150,7 @@ class _Reduction:
         return is_static and few and self.scope.settings.has_lanes
 
     def written_out(self, dims: tuple[int, ...], write: Writer) -> None:
-        """Write a short fold in row-major order, the init first."""
+        """Write an unrolled fold in row-major order, the init first."""
 
         def results(kept: tuple[Expr, ...]) -> None:
             state = [init.at() for init in self.inits]
@@ -167,7 +168,7 @@ class _Reduction:
             write(kept, self._fold(kept))
 
     def _fold(self, kept: Sequence[Expr]) -> tuple[Variable, ...]:
-        """Write the loop of one result of each operand; return the final state."""
+        """Write the loop of one result of each operand; return the states after it."""
         state = [self.scope.mutable(init.shape.element_type, init.at()) for init in self.inits]
         with self.scope.over(self.extents) as reduced:
             index = self.index(kept, reduced)

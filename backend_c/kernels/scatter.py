@@ -1,8 +1,8 @@
 """Write scatter: a copy of the operands, into which the updates are folded.
 
-In the order of the updates, a window at a time; or, for exact sums, in rows of the result: a window
+Updates are folded in order, a window at a time; or, for exact sums, in rows of the result: a window
 dimension as long as the operand's is a column of a row, and what is left of the updates decides the
-row. A window out of bounds is left out as a whole.
+row. A window out of bounds is dropped as a whole.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def scatter(
 
 @dataclass(frozen=True)
 class _Geometry:
-    """Describe where updates lie in the operand.
+    """Map the dimensions of operand, indices and updates of one scatter.
 
-    Maps from the operand's dimensions to those of the updates (``window``), to components of index
+    From the operand's dimensions to those of the updates (``window``), to components of index
     vectors (``component``), and to dimensions of the indices (``batching``).
     """
 
@@ -136,7 +136,8 @@ class _Geometry:
         return Rows(math.prod(position_dims), targets, lengths, key, source, target)
 
     def _row(self, place: dict[int, Expr]) -> tuple[list[Expr], list[Expr]]:
-        """Return the operand's index of an index of the updates, and when the window there counts.
+        """Return the operand's index of an update, and the conditions under which its window
+        counts.
 
         A window dimension that ``place`` lacks is a column: its index is 0.
         """
@@ -151,10 +152,9 @@ class _Geometry:
         return index, [*self._update_exists(place), *conditions]
 
     def starts(self, place: dict[int, Expr]) -> tuple[list[Expr], list[Expr]]:
-        """Return where the window of an index vector starts in each dimension of the operand, and
-        the conditions under which the window counts: unlike gather's, it is not clamped, but
-        dropped if it is not entirely inside.
+        """Return the start of an update's window in the operand, and the conditions that it counts.
 
+        Unlike gather's, a window is not clamped, but dropped if it is not entirely inside.
         ``place`` has the index of at least those dimensions of the updates that are no windows'.
         """
         batch = self._batch(place)
@@ -181,14 +181,15 @@ class _Geometry:
         return size == self.operand.shape.dims[d] and not self.operand.sizes
 
     def _batch(self, place: dict[int, Expr]) -> dict[int, Expr]:
-        """Return the index of the index vectors, without the dimension of the vectors."""
+        """Return the index into the index vectors, without ``index_vector_dim``."""
         window = set(self.window.values())
         theirs = [u for u in range(self.update.shape.rank) if u not in window]
         ours = [d for d in range(self.indices.shape.rank) if d != self.index_vector_dim]
         return {d: place[u] for d, u in zip(ours, theirs, strict=True)}
 
     def _start(self, d: int, batch: dict[int, Expr]) -> Expr:
-        """Return the start in a dimension: a component of an index vector, a place in the batch."""
+        """Return the window's start in a dimension: an index vector's component, a batch index,
+        or 0."""
         if d in self.batching:
             return batch[self.batching[d]]
         if d not in self.component:
@@ -198,7 +199,7 @@ class _Geometry:
         return apply("convert", vector, type=INDEX)
 
     def _update_exists(self, place: dict[int, Expr]) -> list[Expr]:
-        """Return the conditions that an update of bounded size is there."""
+        """Return the conditions that an index is within the actual sizes of the updates."""
         if not self.update.sizes:
             return []
         return [apply("compare-LT", at, self.update.size(u), type=PRED) for u, at in place.items()]
@@ -206,7 +207,7 @@ class _Geometry:
 
 @dataclass
 class _InOrder:
-    """Write the fold of all updates in row-major order, as a nest over their dimensions."""
+    """Write the fold of all updates in row-major order, as a loop nest over their dimensions."""
 
     scope: Scope
     geometry: _Geometry
@@ -221,8 +222,10 @@ class _InOrder:
         self.shared = self._shared()
 
     def _shared(self) -> int | None:
-        """Choose the dimension that threads share: the first of the updates, which threads then
-        walk in part only, or the longest.
+        """Choose the operand's dimension that threads share; None if there is none.
+
+        That is the updates' first dimension, of which threads then walk only a part, or the
+        longest.
         """
         geometry, dims = self.geometry, self.geometry.operand.shape.dims
 
@@ -255,7 +258,7 @@ class _InOrder:
     def _part(
         self, u: int, start: Expr | None, share: tuple[Expr, Expr] | None
     ) -> tuple[Expr, Expr]:
-        """Return the first index of the updates' dimension that is in the share, and how many."""
+        """Return (first index, count) of an updates' dimension within a thread's share."""
         size = self.geometry.update.size(u)
         if share is None or self.shared is None or self.geometry.window.get(self.shared) != u:
             return ix.constant(0), size
@@ -309,8 +312,9 @@ class _InOrder:
             self._in_window(u + 1, place | {u: ix.add(first, i)}, starts, share)
 
     def _is_contiguous(self, u: int) -> bool:
-        """Return whether the updates' dimensions from ``u`` on are the last ones of the operand,
-        whole, so that one loop runs over them all.
+        """Return whether the updates' dimensions from ``u`` on are the operand's last ones, whole.
+
+        One loop then runs over them all.
         """
         geometry = self.geometry
         rank, update_rank = geometry.operand.shape.rank, geometry.update.shape.rank

@@ -90,7 +90,7 @@ def topk(
 
 
 def _key(value: Expr) -> Expr:
-    """Return an integer in the order of the values."""
+    """Map a value to an integer of the same order."""
     if not value.type.is_float:
         return value
     return apply("total-order", value, type=S64 if value.type is F64 else S32)
@@ -164,7 +164,7 @@ class _Sort:
         return ix.linearize((*index[:d], *index[d + 1 :]), self._others)
 
     def _place(self, row: Expr, half: Expr | int, position: Expr) -> Expr:
-        """Return an offset in workspace.
+        """Return the offset of a position in workspace, where a row has two halves.
 
         ``half`` is 0 or the length of a row: where the second half starts.
         """

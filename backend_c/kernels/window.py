@@ -90,13 +90,15 @@ def reduce_window(
 
 
 def _wide(monoid: Monoid, elements: int) -> Monoid:
-    """Return a monoid of floats in whose states so many are combined one after the other: the
-    errors of a few roundings in f32 are those of a reduction in lanes, those of many add up."""
+    """Return a monoid with f64 states if a window has more than ``_LONG`` elements.
+
+    The errors of a few roundings in f32 are those of a reduction in lanes, those of many add up.
+    """
     return monoid if elements <= _LONG else replace(monoid, state=F64)
 
 
 class _Lanes(NamedTuple):
-    """Describe ``size`` neighbouring positions from ``first`` on of the last dimension."""
+    """Describe a strip of ``size`` neighbouring positions along the last dimension."""
 
     outer: _Index
     first: Expr
@@ -104,7 +106,7 @@ class _Lanes(NamedTuple):
 
 
 class _Fold:
-    """Write one reduce-window."""
+    """Write one reduce-window in one of several ways."""
 
     def __init__(
         self,
@@ -122,7 +124,7 @@ class _Fold:
 
     @contextmanager
     def _lanes(self) -> Iterator[_Lanes]:
-        """Open loops over positions, of whose last dimension each iteration has some lanes."""
+        """Open loops over strips of positions, whose lanes run along the last dimension."""
         work = self._windows.elements * self._width
         with nest.outer(self._scope, self._dims, work) as (*outer, part):
             first = ix.multiply(part, self._width)
@@ -158,8 +160,7 @@ class _Fold:
                     yield lane, (*above, *index), all_of(within) if within else None
 
     def in_order(self, monoid: Monoid | None = None) -> None:
-        """Write the fold in row-major order, the init first: in the states of a monoid if one is
-        given, else by the computation."""
+        """Write the fold in row-major order, the init first, by the computation or by a monoid."""
         scope = self._scope
         types = [monoid.state if monoid else init.shape.element_type for init in self._inits]
         with self._lanes() as lanes:
@@ -185,7 +186,7 @@ class _Fold:
                 self._write(self._place(lanes, lane), tuple(folded))
 
     def _combined(self, before: Sequence[Expr], index: _Index) -> list[Expr]:
-        """Return the results of the computation on a state and the elements at an index."""
+        """Apply the computation to states and the elements at an index."""
         values = [self._scope.bind(operand.at(*index)) for operand in self._inputs]
         return apply_combiner(self._scope, self._to_apply, (*before, *values))
 
@@ -208,7 +209,7 @@ class _Fold:
             )
 
     def running(self, growing: Growth, is_sum: bool) -> None:
-        """Write one pass along the dimension in which the windows grow."""
+        """Write one pass along the dimension in which windows grow, with a running state."""
         scope, d = self._scope, growing.dimension
         dims = (*self._windows.positions[:d], *self._windows.positions[d + 1 :])
         if is_sum and has_chunks(growing.positions, scope):
@@ -231,7 +232,7 @@ class _Fold:
                 self._write(at(growing.window_position(step)), value())
 
     def _sums_in_chunks(self, growing: Growth, dims: tuple[int, ...]) -> RunningSums:
-        """Return the exact sums of windows that grow along a dimension, of which dims are not."""
+        """Return the writer of exact cumulative sums by many threads; ``dims`` are the others."""
         (operand,), (init,) = self._inputs, self._inits
         d = growing.dimension
 
@@ -255,14 +256,16 @@ class _Fold:
         return RunningSums(self._scope, operand.shape.element_type, dims, steps, begin, add, write)
 
     def _running_sum(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
-        """Return the addition to a running exact sum, and the sum so far."""
+        """Declare a running exact sum; return (function that adds an element, one that reads
+        it)."""
         (operand,), (init,) = self._inputs, self._inits
         accumulator = Accumulator(self._scope, operand.shape.element_type)
         accumulator.add(init.at())
         return lambda index: accumulator.add(operand.at(*index)), lambda: (accumulator.so_far(),)
 
     def _running_state(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
-        """Return the fold into a running state, and the state."""
+        """Declare running states; return (function that folds an element in, one that reads
+        them)."""
         scope = self._scope
         state = [scope.mutable(init.shape.element_type, init.at()) for init in self._inits]
 
@@ -329,7 +332,7 @@ def select_and_scatter(
 
 
 def _scatter_in_order(scope: Scope, rows: Rows, fold: OrderedUpdates) -> None:
-    """Write the selection of all windows, then the fold of single updates in their order."""
+    """Write the selection of all windows, then the fold of the sources in their order."""
     if not rows.positions:
         return
     keys = scope.scratch(INDEX, rows.positions, frozen=True)
@@ -344,7 +347,7 @@ def _scatter_in_order(scope: Scope, rows: Rows, fold: OrderedUpdates) -> None:
 
 
 def _selected(windows: Windows, place: Sequence[Expr], select: Combiner) -> Expr:
-    """Return the offset of the element that a window selects; one beyond the last if none."""
+    """Return the offset of the element that a window selects; the operand's size if none."""
     scope, operand = windows.scope, windows.operand
     element_type = operand.shape.element_type
     none = ix.constant(operand.shape.elements)

@@ -1,4 +1,4 @@
-"""Write maps that read arrays across their rows: the arrays are transposed tile by tile.
+"""Tile maps that read arrays across their rows, and transpose each tile first.
 
 Where neighbouring results need elements that lie far apart, but some other dimension of the result
 runs along them, a loop over the results would read one element of each line of memory at a time.
@@ -38,7 +38,7 @@ _Index = tuple[Expr, ...]
 
 
 class Access(NamedTuple):
-    """Say where a load is at the tile's first element, and how far apart its rows are."""
+    """Describe a load of a tile: its array, the offset of the first element, the pitch of rows."""
 
     array: Array
     first: Expr
@@ -48,8 +48,9 @@ class Access(NamedTuple):
 def write_transposed(
     scope: Scope, results: Sequence[Element], writer: Writer, numbers: Sequence[int]
 ) -> bool:
-    """Write the map of the results ``numbers``, all of the same dims, by tiles; return False, with
-    nothing written, if it does not read arrays across their rows, or is small.
+    """Write the map of the results ``numbers``, of equal dims, by transposed tiles.
+
+    Return False, with nothing written, if it reads no array across its rows, or is small.
     """
     elements = [results[number] for number in numbers]
     if math.prod(elements[0].shape.dims) < _FEW:
@@ -65,7 +66,10 @@ def write_transposed(
 def _across(
     scope: Scope, elements: Sequence[Element], writer: Writer, numbers: Sequence[int]
 ) -> TransposedMap | None:
-    """Look at any element of a map; return it as one that reads arrays across their rows."""
+    """Recognise a map that reads arrays across their rows, from its element at a symbolic index.
+
+    None if it does not.
+    """
     moved = None
     if len(elements) == 1:
         moved = _moved(scope, elements[0], writer.arrays[numbers[0]])
@@ -98,8 +102,9 @@ def _across(
 
 
 def _moved(scope: Scope, element: Element, target: Array) -> Element | None:
-    """Return a map that only loads an array at strides, over as few dimensions as it takes; None
-    if it does more.
+    """Return a map that is a strided copy of an array, over as few dimensions as possible.
+
+    None if it computes anything, or converts.
     """
     element = _refined(scope, element)
     dims = element.shape.dims
@@ -121,7 +126,7 @@ def _moved(scope: Scope, element: Element, target: Array) -> Element | None:
 
 
 def _refined(scope: Scope, element: Element) -> Element:
-    """Return a map with dimensions split where its load divides their index, as a reshape does."""
+    """Split dimensions where a map's load divides their index, as a reshape does."""
     while True:
         dims = element.shape.dims
         with scope.draft(dims) as index:
@@ -133,7 +138,10 @@ def _refined(scope: Scope, element: Element) -> Element:
 
 
 def _division(scope: Scope, offset: Expr, index: Sequence[Expr]) -> tuple[int, int] | None:
-    """Return a dimension whose index is divided without a rest at its end, and the divisor."""
+    """Return (dimension, divisor) of an index that is divided and whose extent is a multiple.
+
+    None if there is none.
+    """
     waiting = list(ix.coefficients(offset))
     while waiting:
         atom = scope.definition(waiting.pop())
@@ -149,7 +157,7 @@ def _division(scope: Scope, offset: Expr, index: Sequence[Expr]) -> tuple[int, i
 
 
 def _with_split(element: Element, d: int, divisor: int) -> Element:
-    """Return a map with dimension ``d`` split in two, the second of ``divisor`` elements."""
+    """Split dimension ``d`` of a map in two, the second of ``divisor`` elements."""
     dims = element.shape.dims
     parts = dims[d] // divisor, divisor
 
@@ -160,9 +168,7 @@ def _with_split(element: Element, d: int, divisor: int) -> Element:
 
 
 def _merged(dims: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the fewest dimensions that run over the same places in the same order, each with its
-    stride.
-    """
+    """Collapse dimensions that are contiguous in memory; return (extent, stride) of each left."""
     merged: list[tuple[int, int]] = []
     for dim, stride in zip(dims, strides, strict=True):
         if dim == 1:
@@ -176,7 +182,7 @@ def _merged(dims: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]
 
 @dataclass(frozen=True)
 class TransposedMap:
-    """Describe a map of which some loads run along dimension ``along``, not the ``last``.
+    """Write a map of which some loads are contiguous along dimension ``along``, not ``last``.
 
     ``is_moved``: there is one result, and it is what is loaded.
     """
@@ -215,7 +221,7 @@ class TransposedMap:
 
     @contextmanager
     def _tiles(self, tile: tuple[int, int]) -> Iterator[tuple[_Index, tuple[Expr, Expr]]]:
-        """Open loops over tiles; yield the index of the first element, and the rows and columns."""
+        """Open loops over tiles; yield the index of the first element, and (rows, columns)."""
         scope, ways = self.scope, (self.last, self.along)
         blocks = {d: -(-self.dims[d] // size) for d, size in zip(ways, tile)}
         others = [d for d in range(len(self.dims)) if d not in ways]
@@ -238,7 +244,8 @@ class TransposedMap:
         tile: tuple[int, int],
         write: Writer,
     ) -> None:
-        """Write the transposition of what a tile of the map reads, and the map."""
+        """Write one tile: transpose the accesses into local arrays, then compute the map from
+        these."""
         scope = self.scope
         copies: dict[Access, Array] = {}
         for access in self.accesses(index, tile):
@@ -253,7 +260,7 @@ class TransposedMap:
     def _transpose(
         self, kind: str, access: Access, target: Pointer, pitch: int, rest: tuple[Expr, ...]
     ) -> None:
-        """Write the call of a transposition."""
+        """Call the runtime to transpose an access into ``target``."""
         self.scope.call(
             f"hlo_transpose_{kind}{_width(access.array.element_type)}",
             Pointer(access.array, access.first),
@@ -264,7 +271,7 @@ class TransposedMap:
         )
 
     def accesses(self, index: _Index, tile: tuple[int, int]) -> list[Access]:
-        """Return the loads of a tile that are to be transposed, each once."""
+        """Return the distinct loads of a tile that are to be transposed."""
         found: dict[Access, None] = {}
         with self.scope.draft((tile[1], tile[0])) as (i, j):
 
@@ -283,8 +290,10 @@ class TransposedMap:
     def values(
         self, index: _Index, own: tuple[Expr, Expr], copies: Mapping[Access, Array], offset: Expr
     ) -> tuple[_Index, tuple[Expr, ...]]:
-        """Return the index and the values of an element of the tile that starts at ``index``; what
-        has been copied is read there, at ``offset``."""
+        """Return the index and the values of element ``own`` of the tile at ``index``.
+
+        Loads that have been transposed read their copy, at ``offset``.
+        """
 
         def copied(load: Load) -> Load:
             access = self._access(load, *own)
@@ -301,7 +310,7 @@ class TransposedMap:
         return tuple(ix.add(first, by[d]) if d in by else first for d, first in enumerate(index))
 
     def _access(self, load: Load, i: Expr, j: Expr) -> Access | None:
-        """Return the access of a load that runs along ``i`` and jumps along ``j``."""
+        """Return a load as an access, contiguous along ``i`` and strided along ``j``; else None."""
         pitch = _coefficient(load.offset, j)
         if _coefficient(load.offset, i) != 1 or pitch is None or pitch < 2:
             return None
@@ -312,7 +321,7 @@ class TransposedMap:
 
 
 def _coefficient(offset: Expr, variable: Expr) -> int | None:
-    """Return by how much an offset grows with a variable; None if not by a constant."""
+    """Return the coefficient of a variable in an affine offset; None if it is not affine in it."""
     assert isinstance(variable, Variable)
     terms = ix.coefficients(offset)
     hidden = (name for atom in terms if atom != variable for name in variables(atom))
@@ -320,10 +329,10 @@ def _coefficient(offset: Expr, variable: Expr) -> int | None:
 
 
 def _is_in_memory(array: Array) -> bool:
-    """Return whether an array lies in memory as elements of its type, and does not change."""
+    """Return whether an array is immutable memory of its element type, no view."""
     return array.memory is None and not array.mutable
 
 
 def _width(element_type: ElementType) -> int:
-    """Return the bytes of an element in memory."""
+    """Return the size in bytes of an element in memory."""
     return max(element_type.bits // 8, 1)

@@ -1,1 +1,1 @@
-"""Reduce, scan and fold windows, exactly and in other orders."""
+"""Reduce, scan and fold windows: exact sums, monoids in reordered loops, argmax."""

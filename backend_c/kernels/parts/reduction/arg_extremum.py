@@ -35,7 +35,7 @@ _State = Callable[[Sequence[Expr]], Expr]  # the state of the extremum by an ind
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Describe which of two (value, index) a computation keeps: the first of the best.
+    """Describe which of two (value, index) pairs an argmax or argmin keeps: the first of the best.
 
     ``is_last_value``: of zeros of both signs, which are equal, the value is the last one.
     """
@@ -45,7 +45,8 @@ class Choice:
 
 
 def choice_of(computation: Computation) -> Choice | None:
-    """Return which of (value, index) and (value, index) a computation keeps, or None."""
+    """Recognise a computation on two (value, index) pairs as argmax or argmin; None if it is
+    not."""
     shapes = [parameter.shape for parameter in computation.parameters]
     if len(shapes) != 4 or not all(isinstance(s, ArrayShape) and not s.rank for s in shapes):
         return None
@@ -67,9 +68,10 @@ def choice_of(computation: Computation) -> Choice | None:
 
 
 def _keeps(cases: list[Array], results: list[Array], operation: str, *, is_last: bool) -> bool:
-    """Return whether results are those of a choice, ties of indices to the first or the least.
+    """Return whether a computation's results on ``cases`` are those of an argmax or argmin.
 
-    All NaN tie, by a rule of their own: JAX keeps the first of them, and the least index of others.
+    Ties go to the first index or to the least. All NaN tie, by a rule of their own: JAX keeps the
+    first of them, and the least index of others.
     """
     v0, i0, v2, i2 = cases
     one, other = _ranks(v0, operation), _ranks(v2, operation)
@@ -87,7 +89,7 @@ def _keeps(cases: list[Array], results: list[Array], operation: str, *, is_last:
 
 
 def _ranks(values: Array, operation: str) -> Array:
-    """Return integers, the greatest of the best values; NaN is better than any."""
+    """Map values to integers, the greatest for the best value; NaN is better than any."""
     rank = keys(values, merged=True).astype(np.int64)
     if operation == "minimum":
         rank = -rank
@@ -97,7 +99,7 @@ def _ranks(values: Array, operation: str) -> Array:
 
 
 def _same(one: Array, other: Array) -> bool:
-    """Return whether bits are equal, those of any NaN the same."""
+    """Return whether arrays have equal bits, any NaN equal to any NaN."""
     if one.dtype.kind != "f":
         return np.array_equal(one, other)
     word = f"i{one.itemsize}"
@@ -106,7 +108,7 @@ def _same(one: Array, other: Array) -> bool:
 
 
 def is_iota(scope: Scope, operand: Element, dimension: int) -> bool:
-    """Return whether an operand's elements are their index in a dimension."""
+    """Return whether each element of an operand is its index along a dimension."""
     if operand.array is not None:
         return False
     with scope.draft(operand.shape.dims) as index:
@@ -136,7 +138,7 @@ class ArgExtremum:
         dimensions: Sequence[int],
         to_apply: Combiner,
     ) -> ArgExtremum | None:
-        """Return the reduction as an argmax or argmin, or None if it is none."""
+        """Recognise a reduction as an argmax or argmin; None if it is neither."""
         if len(inputs) != 2 or len(dimensions) != 1 or any(one.sizes for one in inputs):
             return None
         (dimension,) = dimensions
@@ -180,7 +182,8 @@ class ArgExtremum:
         return self.inputs[0].shape.dims[self.dimension]
 
     def _in_memory(self) -> Element:
-        """Return the values as an operand that may be read more than once."""
+        """Return the values as an operand that is cheap to read twice, written to scratch if
+        computed."""
         values, scope = self.inputs[0], self.scope
         if values.array is not None:
             return values
@@ -190,14 +193,14 @@ class ArgExtremum:
         return array_reader(array, values.shape)
 
     def best(self) -> ReorderedReduction:
-        """Return the reduction to the best value, of zeros always +0."""
+        """Return the reduction of the values to the best one, with -0 read as +0."""
         values = self.inputs[0]
         worst = _worst(values.shape.element_type, self.choice.operation)
         init = Element(ArrayShape(worst.type), lambda: worst)
         return self._reduction(self.monoid, replace(values, at=self._merged), init)
 
     def _merged(self, *index: Expr) -> Expr:
-        """Return a value, -0 as +0."""
+        """Return the value at an index, -0 as +0."""
         value = self.scope.bind(self.inputs[0].at(*index))
         if not value.type.is_float:
             return value
@@ -206,7 +209,10 @@ class ArgExtremum:
         return apply("select", is_zero, zero, value, type=value.type)
 
     def position(self, state: _State, operation: str) -> ReorderedReduction:
-        """Return the reduction to the first or to the last position of the best value."""
+        """Return the reduction to the first ("minimum") or last position whose value is the best.
+
+        ``state`` gives the state of the best value by an index of the results.
+        """
         none = Constant(S32, self._length if operation == "minimum" else -1)
         d, dims = self.dimension, self.inputs[0].shape.dims
 
@@ -248,7 +254,7 @@ class ArgExtremum:
         return array_reader(array, ArrayShape(shape.element_type, dims))
 
     def result(self, kept: Sequence[Expr], first: Expr, last: Expr) -> tuple[Expr, ...]:
-        """Return the results of a row: the computation on the inits and what was found."""
+        """Return the results of a row: the computation applied to the inits and the pair found."""
         d, found = self.dimension, []
         for operand, position in zip(self.inputs, (last, first), strict=True):
             place = self.scope.bind(apply("convert", position, type=INDEX))
@@ -259,7 +265,7 @@ class ArgExtremum:
 
 
 def _worst(element_type: ElementType, operation: str) -> Constant:
-    """Return the value that none is worse than."""
+    """Return the identity of maximum or minimum in a type."""
     is_maximum = operation == "maximum"
     if element_type.is_float:
         return Constant(element_type, -math.inf if is_maximum else math.inf)

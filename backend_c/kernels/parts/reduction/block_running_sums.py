@@ -1,8 +1,8 @@
-"""Write exact cumulative sums of floats by many threads.
+"""Compute exact cumulative sums of floats by many threads: a scan of superaccumulators.
 
-In three launches, as scans by any monoid are, whose values are superaccumulators here: a thread
-adds up a chunk of a scan; one goes over the sums of a scan's chunks, and leaves what is before
-each; then threads go on from there, and round at every element.
+There are three launches, as in scans by any monoid: a thread adds up a chunk of a scan; one scans
+the sums of the chunks, and leaves what is before each; then threads go on from there, and round at
+every element.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _LEAST, _MOST = 64, 1024  # elements of a chunk: about as many as there are chun
 
 
 def has_chunks(steps: int, scope: Scope) -> bool:
-    """Return whether threads share a scan of so many steps."""
+    """Return whether threads share a scan of ``steps`` steps."""
     return nest.has_blocks(scope) and steps >= 2 * _LEAST
 
 
 @dataclass(frozen=True)
 class RunningSums:
-    """Describe the scans of ``steps`` steps at each index of ``dims``, which they do not go along.
+    """Describe scans of ``steps`` steps, one at each index of ``dims``, the other dimensions.
 
     ``begin(sum, index)`` writes what is added before the first step, ``add(sum, index, step)`` what
     a step brings, ``write(index, step, value)`` a result.
@@ -42,7 +42,7 @@ class RunningSums:
     write: Callable[[Sequence[Expr], Expr, Expr], None]
 
     def emit(self) -> None:
-        """Write the three loops."""
+        """Write the three loops: sums of chunks, their exclusive scan, the results."""
         scope = self.scope
         half = 1 << (self.steps.bit_length() + 1) // 2
         length = min(max(half, _LEAST), _MOST)
@@ -74,7 +74,7 @@ class RunningSums:
         index: Sequence[Expr],
         place: Callable[[Expr, Sequence[Expr]], Expr],
     ) -> None:
-        """Write over each chunk's sum that of the chunks before it."""
+        """Replace the chunks' sums by their exclusive prefix sums."""
         running = Accumulator(self.scope, self.element_type)
         own = Accumulator(self.scope, self.element_type)
         with self.scope.loop(chunks) as chunk:
@@ -91,7 +91,7 @@ class RunningSums:
         length: int,
         write: Callable[[Sequence[Expr], Expr, Expr], None] | None,
     ) -> None:
-        """Write the steps of a chunk, and their results."""
+        """Add the steps of a chunk to ``total``; store each result if ``write`` is given."""
         scope = self.scope
         with scope.when(apply("compare-EQ", chunk, ix.constant(0), type=PRED)):
             self.begin(total, index)

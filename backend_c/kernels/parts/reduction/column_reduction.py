@@ -1,8 +1,8 @@
-"""Write reductions by a monoid whose results lie side by side in memory.
+"""Reduce by a monoid along columns: neighbouring elements in memory belong to different results.
 
 On a processor a strip of columns is reduced row by row, its states in the first cache. On a GPU
 each thread has a column of some rows. Where columns are too few for the threads, rows are shared,
-too, and what is left of each share is combined by a second loop.
+too, and a second loop combines the partial results.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def write_columns(reduction: ReorderedReduction, write: Write) -> None:
 
 
 class _Whole:
-    """Hold a reduction: ``outer`` times so many neighbouring columns of some rows."""
+    """Describe a reduction as ``outer`` groups of neighbouring columns, over rows."""
 
     def __init__(self, reduction: ReorderedReduction) -> None:
         self._whole, self._scope, self._monoid = reduction, reduction.scope, reduction.monoid
@@ -52,12 +52,12 @@ class _Whole:
         self._rows = reduction.extents(reduction.reduced)
 
     def _kept_index(self, outer: Expr, column: Expr) -> tuple[Expr, ...]:
-        """Return the index of a result from that of its outer dimensions and its column."""
+        """Return the index of a result from its group and its column."""
         above, beside = self._kept[: -self._merged], self._kept[-self._merged :]
         return (*ix.delinearize(outer, above), *ix.delinearize(column, beside))
 
     def _whole_element(self, kept: Sequence[Expr], row: Expr, rest: Sequence[Expr]) -> Expr:
-        """Return the element of a column in a row, whose index has not merged dimensions."""
+        """Return the state of the element at a (result index, row)."""
         whole = self._whole
         position = dict(zip((*whole.kept, *whole.reduced), (*kept, row, *rest), strict=True))
         value = whole.operand.at(*(position[d] for d in range(len(position))))
@@ -65,7 +65,7 @@ class _Whole:
 
 
 class _Columns(_Whole):
-    """Write a reduction whose results lie side by side: in strips, row by row."""
+    """Write a column reduction for a processor: strips of columns in lanes, row by row."""
 
     def __init__(self, reduction: ReorderedReduction) -> None:
         super().__init__(reduction)
@@ -107,7 +107,7 @@ class _Columns(_Whole):
             self._emit_results(partials, write)
 
     def _emit_few(self, write: Write) -> None:
-        """Write results of few columns: the last rows are the lanes, with a state per column."""
+        """Write results of few columns: lanes along the last rows, a state per column."""
         scope, monoid = self._scope, self._monoid
         cost = math.prod(self._rows) * self._columns
         with nest.outer(scope, (self._outer,), cost) as (outer,):
@@ -125,7 +125,7 @@ class _Columns(_Whole):
                 write(kept, (scope.bind(monoid.value(state)),))
 
     def _emit_results(self, partials: Array, write: Write) -> None:
-        """Write the results from the partial results of the blocks of rows."""
+        """Combine the partial results of the blocks of rows."""
         scope, monoid = self._scope, self._monoid
         with nest.split(scope, (self._outer, self._columns), self._blocks) as (outer, column):
             total = scope.bind(self._whole.start())
@@ -139,7 +139,7 @@ class _Columns(_Whole):
         return ix.linearize((outer, block, column), dims)
 
     def _strip_states(self, outer: Expr, part: tuple[Expr, Expr], block: Expr) -> Array:
-        """Write the states of the columns of a strip, from the rows of a block."""
+        """Reduce a block of rows of a strip of columns; return the array of states."""
         scope, monoid, (first, count) = self._scope, self._monoid, part
         states = scope.local(monoid.state, self._strip)
         initial = self._whole.start() if self._blocks == 1 else monoid.identity
@@ -174,7 +174,7 @@ class _Columns(_Whole):
 
 
 class _ColumnsOfThreads(_Whole):
-    """Write a reduction whose threads have a column each, of all rows or of a share of them."""
+    """Write a column reduction for a GPU: a thread for each column of all rows, or of a share."""
 
     def __init__(self, reduction: ReorderedReduction) -> None:
         super().__init__(reduction)
@@ -185,7 +185,8 @@ class _ColumnsOfThreads(_Whole):
         self._parts = -(-self._rows[0] // self._length)
 
     def emit(self, write: Write) -> None:
-        """Write the loop over columns and shares, and that over the results of several shares."""
+        """Write the loop over columns and shares; of several shares, also that which combines
+        them."""
         scope, monoid = self._scope, self._monoid
         partials = None
         if self._parts > 1:
@@ -209,7 +210,8 @@ class _ColumnsOfThreads(_Whole):
             self._combine(partials, write)
 
     def _combine(self, partials: Array, write: Write) -> None:
-        """Write the results from those of the shares: few by a thread, others by a block."""
+        """Combine the shares' partial results: a thread if they are few, else a block of
+        threads."""
         scope, monoid, dims = self._scope, self._monoid, (self._outer, self._parts, self._columns)
         is_short = self._parts <= _SERIAL
         loops = nest.flat if is_short else nest.outer

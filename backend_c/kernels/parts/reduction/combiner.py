@@ -1,4 +1,4 @@
-"""Apply a computation of scalars inside a kernel."""
+"""Inline a scalar computation (the reducer of a fold) into a kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Combiner = Callee[Element | tuple[Element, ...]]
 
 
 def apply_combiner(scope: Scope, to_apply: Combiner, arguments: Sequence[Expr]) -> list[Expr]:
-    """Return the results of ``to_apply`` on values, each bound before any is used."""
+    """Inline ``to_apply`` on values; return its results, each bound before any is used."""
     result = to_apply(*(scalar(ArrayShape(value.type), value) for value in arguments))
     parts = result if isinstance(result, tuple) else (result,)
     return [scope.bind(part.at()) for part in parts]

@@ -1,4 +1,4 @@
-"""Write exact sums over leading dimensions: neighbouring columns share a vector.
+"""Compute exact sums over leading dimensions: neighbouring columns share a vector.
 
 First every block of rows is added up in f64, a strip of columns at a time; then, column by column,
 the blocks are added in double-double, and the rounding decided or the column added again exactly.
@@ -27,7 +27,7 @@ At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced in
 
 
 class ColumnSums:
-    """Describe ``result[kept] = init + sum over reduced``; the last dimension is kept."""
+    """Write ``result[kept] = init + sum over reduced``; the last dimension is kept."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ColumnSums:
             write(kept, (self._total(kept, totals, magnitudes),))
 
     def _place(self, kept: Sequence[Expr], block: Expr) -> Expr:
-        """Return the offset of a block's sum: blocks of one column are a row of columns apart."""
+        """Return the offset of a block's sum in [outer][block][column]."""
         *outer, column = kept
         row = ix.linearize((*outer, block), (*self._kept[:-1], self._blocks))
         return ix.add(ix.multiply(row, self._kept[-1]), column)
@@ -98,7 +98,8 @@ class ColumnSums:
                 scope.store(magnitudes, place, scope.load(sizes, lane))
 
     def _add_by_threads(self, totals: Array, magnitudes: Array) -> None:
-        """Write the same for the threads of a GPU, each of which has a column of a block."""
+        """Write the sums of all blocks of rows by threads of a GPU, one for each column of a
+        block."""
         scope = self._scope
         dims = (*self._kept[:-1], self._blocks, self._kept[-1])
         with scope.loop(math.prod(dims), "parallel lanes") as number:
@@ -117,7 +118,7 @@ class ColumnSums:
             scope.store(magnitudes, place, size)
 
     def _total(self, kept: Sequence[Expr], totals: Array, magnitudes: Array) -> Expr:
-        """Return the sum of a column's blocks, rounded once."""
+        """Add up a column's blocks in double-double; return the sum, rounded once."""
         scope = self._scope
         start = scope.bind(apply("widen", self._init.at(), type=F64))
         high = scope.mutable(F64, start)

@@ -26,7 +26,8 @@ LaneAddends = Callable[[Over, Add], None]
 
 
 def lanes_of(scope: Scope, lanes: Expr) -> Over:
-    """Return what opens loops over ranges of ``lanes`` lanes."""
+    """Return a function that opens a loop in lanes over a range, or over all lanes if it is
+    None."""
 
     @contextmanager
     def over(part: LaneRange | None) -> Iterator[Expr]:
@@ -38,9 +39,9 @@ def lanes_of(scope: Scope, lanes: Expr) -> Over:
 
 
 class LaneSums:
-    """Describe sums in ``lanes`` (at most ``width``) lanes.
+    """Write exact sums, one per lane, of ``init(lane)`` and the addends, ``count`` at most.
 
-    Of ``init(lane)`` and the addends, up to ``count`` in all.
+    There are ``lanes`` lanes, at most ``width``.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class LaneSums:
         sizes: Array,
         write: Callable[[Expr, Expr], None],
     ) -> None:
-        """Write the rounding of all lanes, and the exact sums of those in doubt."""
+        """Write the rounding of all lanes, and recompute those in doubt in superaccumulators."""
         scope = self._scope
         results = scope.local(element_type, self._width)
         doubts = scope.local(F64, self._width)  # as wide as what it comes from, for the vectors
@@ -110,7 +111,7 @@ class LaneSums:
         return accumulated(self._scope, element_type, self._init(lane), self._one(lane))
 
     def _one(self, lane: Expr) -> Callable[[Sequence[Variable], Addend], None]:
-        """Return the loops over the addends of one lane."""
+        """Return the writer of loops over the addends of one lane."""
 
         @contextmanager
         def only(part: LaneRange | None) -> Iterator[Expr]:

@@ -31,10 +31,10 @@ _WORDS = (12, 77)  # of an accumulator and of a wide one in memory: HLO_LIMBS + 
 
 
 class Accumulator:
-    """Write a superaccumulator on the stack, or two for a complex sum.
+    """Write operations on a superaccumulator on the stack, or on two for a complex sum.
 
-    ``factors`` are the types of those whose products it adds up, if it does; of complex products a
-    real sum takes the real part.
+    ``factors`` are the types of factors, if it adds up products; of complex products a real sum
+    takes the real part.
     """
 
     def __init__(
@@ -76,13 +76,14 @@ class Accumulator:
             self._product(self._sums[1], left[1], right[0])
 
     def _product(self, into: Variable, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> None:
-        """Write the addition of all products of two numbers that are sums of f64 pieces."""
+        """Write the addition of the product of two unevaluated sums: all products of their
+        pieces."""
         for left in lhs:
             for right in rhs:
                 self._scope.call(f"{self._function}_add_product", Address(into), left, right)
 
     def _components(self, value: Expr) -> list[list[Expr]]:
-        """Return the real part of a value, or both, each as f64 numbers whose sum it is."""
+        """Return the real part, or both parts, each as an unevaluated sum of f64 numbers."""
         if not self._is_complex:
             return [self._widened(value)]
         if not value.type.is_complex:
@@ -91,7 +92,7 @@ class Accumulator:
         return [self._widened(apply(name, value, type=part)) for name in ("real", "imag")]
 
     def _widened(self, value: Expr) -> list[Expr]:
-        """Return a value as f64 numbers whose sum it is: a 64-bit integer needs two."""
+        """Return a value as an unevaluated sum of f64 numbers: a 64-bit integer takes two."""
         if value.type is F64:
             return [self._scope.bind(value)]
         if value.type.is_integer and value.type.bits == 64:
@@ -104,16 +105,16 @@ class Accumulator:
         return [self._scope.bind(apply("widen", value, type=F64))]
 
     def rounded(self) -> Expr:
-        """Return the sum, rounded once; the accumulator is used up."""
+        """Return the sum, rounded once; the accumulator is invalid afterwards."""
         return self._rounded("accumulated")
 
     def so_far(self) -> Expr:
-        """Return the sum, rounded once; more may be added to it."""
+        """Return the sum, rounded once; the accumulator remains valid."""
         return self._rounded("accumulated-so-far")
 
     @staticmethod
     def words(element_type: ElementType) -> int:
-        """Return the 64-bit words that keep a sum of elements of a type in memory."""
+        """Return the number of 64-bit words of a saved accumulator."""
         parts = 1 + element_type.is_complex
         return parts * _WORDS[PARTS.get(element_type, element_type) is F64]
 
@@ -132,12 +133,12 @@ class Accumulator:
             self._scope.call(f"hlo_block_sums_{way}_{self._function}", Address(part), at)
 
     def merge(self, other: Accumulator) -> None:
-        """Write the addition of another sum, which is used up."""
+        """Write the addition of another accumulator, which is invalid afterwards."""
         for part, added in zip(self._sums, other._sums, strict=True):
             self._scope.call(f"{self._function}_merge", Address(part), Address(added))
 
     def _rounded(self, operation: str) -> Expr:
-        """Return the sum, rounded by an operation."""
+        """Return the sum, rounded by an operation of the loop IR."""
         parts = [
             self._scope.bind(apply(operation, Address(part), type=self._part))
             for part in self._sums
@@ -148,7 +149,7 @@ class Accumulator:
 
 
 def _is_short(element_type: ElementType) -> bool:
-    """Return whether products of such numbers are exact in f64."""
+    """Return whether products of numbers of a type are exact in f64."""
     if element_type.is_float or element_type.is_complex:
         return PARTS.get(element_type, element_type) is not F64
     return element_type.bits <= 16
@@ -223,7 +224,7 @@ def _declare_running_sums(scope: Scope, start: Expr) -> tuple[Variable, Variable
 
 
 def _adder(scope: Scope, total: Variable, magnitude: Variable) -> Callable[[Expr], None]:
-    """Return the addition to both of them."""
+    """Return a function that adds a value to the total, and its magnitude to the other sum."""
 
     def add(value: Expr) -> None:
         wide = scope.bind(apply("widen", value, type=F64))
@@ -240,7 +241,7 @@ def _rounded_or_exact(
     sums: tuple[Expr, Expr, Expr],
     addends: Addends,
 ) -> Expr:
-    """Return the total rounded once, or if that is in doubt the sum again in an accumulator."""
+    """Return the total rounded once; if its bound leaves doubt, the superaccumulator's sum."""
     result, decided = decide_rounding(scope, element_type, init, sums)
     with scope.when(apply("not", decided, type=PRED)):
         scope.assign(result, accumulated(scope, element_type, init, addends))
@@ -250,10 +251,9 @@ def _rounded_or_exact(
 def decide_rounding(
     scope: Scope, element_type: ElementType, init: Expr, sums: tuple[Expr, Expr, Expr]
 ) -> tuple[Variable, Expr]:
-    """Return a total rounded once, and whether its error bound leaves no other result.
+    """Return a total rounded once, and whether the error bound proves the rounding.
 
-    ``sums`` are the total, the sum of magnitudes, and the number of roundings that an addend went
-    through on the way.
+    ``sums`` are (total, sum of magnitudes, number of roundings that an addend went through).
     """
     result = scope.mutable(element_type, Constant(element_type, 0.0))
     total, magnitude, count = sums
@@ -268,17 +268,18 @@ def decide_rounding(
 def decided_sum(
     scope: Scope, init: Element, sums: tuple[Expr, Expr, Expr], addends: Addends
 ) -> Expr:
-    """Return the sum of ``init`` and ``addends``, given ``sums`` as for ``decide_rounding``."""
+    """Return the exact sum of ``init`` and ``addends``, from ``sums`` as
+    :func:`decide_rounding`."""
     return _rounded_or_exact(scope, init.shape.element_type, init.at(), sums, addends)
 
 
 def _starts_positive(init: Expr) -> bool:
-    """Return whether ``init`` is a constant of positive sign, so that a sum of zeros is +0."""
+    """Return whether ``init`` is a constant with a positive sign, so that a sum of zeros is +0."""
     return isinstance(init, Constant) and math.copysign(1.0, float(init.value)) > 0  # type: ignore[arg-type]
 
 
 def accumulated(scope: Scope, element_type: ElementType, init: Expr, addends: Addends) -> Expr:
-    """Return the sum in an accumulator, rounded once."""
+    """Return the sum computed in a superaccumulator, rounded once."""
     accumulator = Accumulator(scope, element_type)
     accumulator.add(init)
     addends((), accumulator.add)

@@ -46,7 +46,7 @@ class Monoid:
 
     @property
     def identity(self) -> Constant:
-        """Return the state that changes no other."""
+        """Return the identity, the state e with e ∘ x = x for every state x."""
         if self._is_ordered:
             low, high, _ = _range(self.state)
             return Constant(self.state, low if self.name == "maximum" else high)
@@ -62,7 +62,7 @@ class Monoid:
         return self.name in ("maximum", "minimum")
 
     def lifted(self, element: Expr) -> Expr:
-        """Return an element as a state."""
+        """Convert an element to a state."""
         if self.element.is_float and self._is_ordered:
             if isinstance(element, Constant):
                 return self._lifted_constant(float(element.value))  # type: ignore[arg-type]
@@ -74,7 +74,7 @@ class Monoid:
         return element if self.element is self.state else apply("convert", element, type=self.state)
 
     def _lifted_constant(self, number: float) -> Constant:
-        """Return the state of a float that is known now."""
+        """Convert a float constant to a state."""
         low, high, bits = *_range(self.state)[:2], self.state.bits
         if math.isnan(number):
             return Constant(self.state, high if self.name == "maximum" else low)
@@ -82,11 +82,11 @@ class Monoid:
         return Constant(self.state, word if word >= 0 else word ^ high)
 
     def combined(self, one: Expr, other: Expr) -> Expr:
-        """Return the state of two."""
+        """Apply the operation to two states."""
         return apply(self.name, one, other, type=self.state)
 
     def value(self, state: Expr) -> Expr:
-        """Return the element that a state stands for."""
+        """Convert a state back to an element."""
         if self.element.is_float and self._is_ordered:
             return apply("from-total-order", state, type=self.element)
         return state if self.element is self.state else apply("convert", state, type=self.element)
@@ -95,7 +95,7 @@ class Monoid:
 def monoid_of(
     name: str | None, element_type: ElementType, *, is_fast: bool, is_dense: bool = False
 ) -> Monoid | None:
-    """Return the monoid of an operation on a type; None where order matters, or may.
+    """Return the monoid of an operation on a type; None where the order of combination matters.
 
     ``is_fast``: sums and products of floats may be reassociated. ``is_dense``: states are as narrow
     as elements, so that a vector has more of them.
@@ -118,7 +118,7 @@ def monoid_of(
 
 
 def _range(element_type: ElementType) -> tuple[int, int, int]:
-    """Return the least and the greatest integer of a type, and the one whose bits are all set."""
+    """Return (least, greatest, all bits set) of an integer type."""
     bits = element_type.bits
     if element_type.kind == "signed":
         return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1, -1

@@ -43,7 +43,7 @@ Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
 
 @dataclass(frozen=True)
 class PrefixScan:
-    """Describe the scans of windows that grow along one dimension of ``positions``."""
+    """Write prefix scans along one dimension of ``positions``, from windows that only grow."""
 
     scope: Scope
     monoid: Monoid
@@ -75,24 +75,27 @@ class PrefixScan:
 
     @property
     def outer(self) -> int:
-        """Return the number of scans that are not neighbours."""
+        """Return the number of scans along the dimensions before the scanned one."""
         return math.prod(self.positions[: self.growing.dimension])
 
     @property
     def columns(self) -> int:
-        """Return the number of scans that are neighbours in memory."""
+        """Return the number of scans that are neighbours in memory: dimensions after the scanned
+        one."""
         return math.prod(self.positions[self.growing.dimension + 1 :])
 
     def index(self, outer: Expr, position: Expr, column: Expr) -> tuple[Expr, ...]:
-        """Return an index from the numbers of a scan and a position along it."""
+        """Return the index of (outer scan, position, column)."""
         d = self.growing.dimension
         above = ix.delinearize(outer, self.positions[:d]) if d else ()
         below = ix.delinearize(column, self.positions[d + 1 :])
         return (*above, position, *below)
 
     def element(self, outer: Expr, step: Expr, column: Expr) -> Expr:
-        """Return the element that a step brings as a state; the identity if there is none. Steps
-        are those that there are, which the form of a step within a block does not say."""
+        """Return the state of the element that enters at a step; the identity if none does.
+
+        The step is asserted to be in bounds, which its form within a block does not show.
+        """
         step = self.scope.bounded(step, 0, self.growing.positions - 1)
         position, conditions = self.growing.element(step)
         value = self._lifted(self.index(outer, position, column))
@@ -102,7 +105,7 @@ class PrefixScan:
         return self.scope.bind(value)
 
     def result(self, write: Write, outer: Expr, step: Expr, column: Expr, state: Expr) -> None:
-        """Write the result of a step."""
+        """Store the result of a step, from its state."""
         index = self.index(outer, self.growing.window_position(step), column)
         write(index, (self.scope.bind(self.monoid.value(state)),))
 
@@ -110,12 +113,13 @@ class PrefixScan:
         return self.scope.bind(self.monoid.lifted(self.scope.bind(self.operand.at(*index))))
 
     def _part(self, strip: Expr, width: int) -> tuple[Expr, Expr]:
-        """Return the first column of a strip, and the number of its columns."""
+        """Return (first column, number of columns) of a strip."""
         first = self.scope.bind(ix.multiply(strip, width))
         return first, self.scope.bind(ix.clamp(0, ix.subtract(self.columns, first), width))
 
     def _block_length(self, strip: int) -> int:
-        """Return the number of steps of a block."""
+        """Choose the number of steps in a block; all of them if there are scans enough for the
+        threads."""
         steps = self.growing.positions
         tasks = self.outer * -(-self.columns // strip)
         has_blocks = self.scope.settings.has_blocks
@@ -134,7 +138,7 @@ class PrefixScan:
         carries: Array | None,
         place: Expr | None,
     ) -> None:
-        """Write the states before the first step of a block."""
+        """Initialise the states before a block's first step: its carries, or the init."""
         scope, (first, count) = self.scope, part
         with scope.loop(count, "lanes") as lane:
             column = ix.add(first, lane)
@@ -146,7 +150,7 @@ class PrefixScan:
             self._add_before(state, outer, part)
 
     def _add_before(self, state: Array, outer: Expr, part: tuple[Expr, Expr]) -> None:
-        """Write the combination of states with the elements before step 0."""
+        """Combine states with the elements that the first window has before step 0."""
         if not self.growing.before:
             return
         scope, (first, count) = self.scope, part
@@ -157,7 +161,7 @@ class PrefixScan:
             scope.store(state, lane, self.monoid.combined(held, self._lifted(index)))
 
     def _carries(self, form: _Form, dims: tuple[int, int, int], length: int) -> Array:
-        """Write the states before each block, from the totals of the blocks."""
+        """Write the exclusive scan of the blocks' totals; return the array of carries."""
         scope, monoid, (_, strips, blocks) = self.scope, self.monoid, dims
         carries = scope.scratch(monoid.state, self.outer * blocks * self.columns)
         steps = self.growing.positions
@@ -182,7 +186,7 @@ class PrefixScan:
 
 
 class _Form:
-    """Write the loops of one block of steps."""
+    """Write one block of steps: its total, or its scan."""
 
     strip: int
 
@@ -197,7 +201,7 @@ class _Form:
         steps: tuple[Expr, Expr],
         place: Expr,
     ) -> None:
-        """Write the combination of all elements of the steps, one of each column."""
+        """Combine all elements of the steps, column by column, and store the totals."""
         raise NotImplementedError
 
     def scan(
@@ -208,12 +212,12 @@ class _Form:
         steps: tuple[Expr, Expr],
         write: Write,
     ) -> None:
-        """Write the results of the steps, from the states before them."""
+        """Write the results of the steps, from the carries in ``state``."""
         raise NotImplementedError
 
 
 class _Columns(_Form):
-    """Write scans that lie side by side."""
+    """Write scans whose neighbours in memory belong to other scans: lanes are scans."""
 
     def __init__(self, whole: PrefixScan) -> None:
         super().__init__(whole)
@@ -261,7 +265,7 @@ class _Columns(_Form):
 
 
 class _Rows(_Form):
-    """Write scans whose steps lie side by side."""
+    """Write scans whose neighbours in memory are steps of one scan: lanes are steps."""
 
     strip = 1
 
@@ -318,8 +322,10 @@ class _Rows(_Form):
             self._chunk(carry, buffers[0], (outer, base, left), write)
 
     def _doublings(self, buffers: Sequence[Array], outer: Expr, base: Expr, left: Expr) -> None:
-        """Write each element combined with those before it, one less than there are lanes, into the
-        first buffer: lanes are a power of four, so that the number of doublings is even.
+        """Write Hillis and Steele's doublings: each element combined with the ``lanes - 1`` before
+        it.
+
+        The result is in the first buffer: lanes are a power of four, so that doublings are even.
         """
         scope, monoid = self._scope, self._monoid
         source, target = buffers
@@ -337,7 +343,7 @@ class _Rows(_Form):
     def _chunk(
         self, carry: Variable, sums: Array, place: tuple[Expr, Expr, Expr], write: Write
     ) -> None:
-        """Write the results of a chunk, all lanes at once, and the carry after it."""
+        """Write the results of a chunk, ``lanes`` at a time, and the carry after it."""
         scope, monoid, (outer, base, left) = self._scope, self._monoid, place
         before = scope.local(monoid.state, self._lanes)
         with scope.loop(self._lanes, "lanes") as lane:

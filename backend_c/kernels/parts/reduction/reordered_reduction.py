@@ -40,7 +40,7 @@ _At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced i
 
 @dataclass(frozen=True)
 class ReorderedReduction:
-    """Describe ``result[kept] = init combined with the elements [kept, reduced]``.
+    """Write ``result[kept] = init combined with the elements [kept, reduced]``, in any order.
 
     ``kept`` and ``reduced`` are the operand's dimensions in order. ``is_merged``: columns of many
     dimensions are one loop even if an index in it takes a division.
@@ -75,7 +75,8 @@ class ReorderedReduction:
                 write(kept, (self.value(kept),))
 
     def _emit_one_by_one(self, write: Write) -> None:
-        """Write the results one after the other, each in a variable, with a loop per dimension."""
+        """Write the results one after the other, without lanes: a loop per dimension, a scalar
+        state."""
         scope, monoid = self.scope, self.monoid
         extents = [self.operand.size(d) for d in self.reduced]
         with scope.over(self.extents(self.kept)) as kept:
@@ -89,7 +90,8 @@ class ReorderedReduction:
 
     @property
     def _has_short_runs(self) -> bool:
-        """Return whether few neighbours belong to a result, and many other elements elsewhere."""
+        """Return whether a result has short runs of neighbouring elements, and many of them
+        apart."""
         tail = _trailing(self.reduced, self.operand.shape.rank)
         extents, settings = self.extents(self.reduced), self.scope.settings
         above = math.prod(extents[: len(extents) - tail])
@@ -98,7 +100,8 @@ class ReorderedReduction:
         return is_here and not self.operand.sizes and tail > 0 and short and above >= _FEWEST
 
     def _emit_in_steps(self, write: Write) -> None:
-        """Write the combination of neighbours' columns, and then that of the neighbours."""
+        """Write two reductions: along columns to one state per neighbour, then over the
+        neighbours."""
         scope, monoid, state = self.scope, self.monoid, self.monoid.state
         above = self.reduced[: -_trailing(self.reduced, self.operand.shape.rank)]
         left = tuple(d for d in range(self.operand.shape.rank) if d not in above)
@@ -149,11 +152,11 @@ class ReorderedReduction:
 
     @property
     def _is_written_out(self) -> bool:
-        """Return whether each result is one expression of few elements."""
+        """Return whether each result is an unrolled expression of few elements."""
         return not self.operand.sizes and math.prod(self.extents(self.reduced)) <= nest.FEW
 
     def _written_out(self, kept: Sequence[Expr]) -> Expr:
-        """Return one result as an expression of its elements."""
+        """Return one result, with the loop over its elements unrolled."""
         extents = [ix.value_of(extent) or 0 for extent in self._reduced_space()]
         state = self.start()
         for place in itertools.product(*map(range, extents)):
@@ -166,7 +169,7 @@ class ReorderedReduction:
         return self.monoid.lifted(self.init.at())
 
     def element(self, kept: Sequence[Expr], space: Sequence[Expr]) -> Expr:
-        """Return an element as a state, by an index of the results and of :meth:`_reduced_space`.
+        """Return an element as a state, by the index of a result and one in :meth:`_reduced_space`.
 
         Index arithmetic undoes the division of a merged index where elements lie in memory.
         """
@@ -181,7 +184,7 @@ class ReorderedReduction:
         return tuple(self.operand.shape.dims[d] for d in dimensions)
 
     def _merged(self) -> int:
-        """Return how many of the last reduced dimensions are one loop."""
+        """Return how many of the last reduced dimensions are collapsed into one loop."""
         if self.operand.sizes:
             return 1
         tail = _trailing(self.reduced, self.operand.shape.rank) or 1
@@ -194,8 +197,9 @@ class ReorderedReduction:
         return tail if self.scope.is_flat else 1
 
     def columns(self) -> tuple[int, int]:
-        """Return how many neighbours in memory belong to different results, 1 for rows, and of how
-        many dimensions they are.
+        """Return (number of neighbouring columns, number of dimensions that they span).
+
+        That is (1, 0) if neighbours in memory belong to one result.
         """
         rank = self.operand.shape.rank
         if rank - 1 in self.reduced:
@@ -219,7 +223,7 @@ class ReorderedReduction:
         outer: Sequence[Expr],
         part: tuple[Expr, Expr],
     ) -> None:
-        """Write the loop in lanes over the elements from a first one on, so many of them."""
+        """Write a loop in lanes over ``part = (first element, count)``, combined into ``state``."""
         scope, (first, count) = self.scope, part
         number = ix.value_of(count)
         # Threads of a block wait for each other less if each has one state.
@@ -245,7 +249,7 @@ class ReorderedReduction:
         self.scope.assign(state, self.monoid.combined(state, element))
 
     def _emit_blocks(self, dims: tuple[int, ...], write: Write) -> None:
-        """Write partial results of blocks, shared by the threads, then the results."""
+        """Write partial results of blocks of elements, which threads share, then combine them."""
         scope, monoid = self.scope, self.monoid
         *outer, inner = [ix.value_of(extent) or 1 for extent in self._reduced_space()]
         length = min(inner, _BLOCK)
@@ -275,7 +279,7 @@ class ReorderedReduction:
 
 
 def _trailing(dimensions: Sequence[int], rank: int) -> int:
-    """Return how many of the last dimensions of an array are all among ``dimensions``."""
+    """Count the trailing dimensions of an array that are all in ``dimensions``."""
     found = 0
     while rank - 1 - found in dimensions:
         found += 1

@@ -19,9 +19,9 @@ from hlo.types import PRED
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Describe how windows grow from step to step.
+    """Describe how windows grow by one element from step to step.
 
-    ``before`` elements are in the first window taken, but for the one that step 0 brings.
+    ``before`` elements are in the first window, without the one that step 0 brings.
     """
 
     dimension: int
@@ -32,15 +32,15 @@ class Growth:
     direction: int  # 1 for a prefix, -1 for a suffix
 
     def window_position(self, step: Expr) -> Expr:
-        """Return the position of the window of a step."""
+        """Return the window position of a step."""
         return step if self.direction == 1 else ix.subtract(self.positions - 1, step)
 
     def element_before(self, number: Expr) -> Expr:
-        """Return the elements of the first window by number, those of a prefix in order."""
+        """Return the index of an element of the first window by its number, in scan order."""
         return number if self.direction == 1 else ix.subtract(self.extent - 1, number)
 
     def element(self, step: Expr) -> tuple[Expr, list[Expr]]:
-        """Return the element that a step brings, and the conditions under which there is one."""
+        """Return the index of the element that a step brings, and its conditions."""
         position = ix.add(ix.multiply(step, self.direction), self.first)
         low, high = ix.bounds(position)
         if low >= 0 and high < self.extent:
@@ -56,7 +56,7 @@ def growth(
     positions: Sequence[int],
     backwards: bool,
 ) -> Growth | None:
-    """Return how windows over ``dims`` grow, or None.
+    """Recognise windows over ``dims`` as prefixes or suffixes; None if they are neither.
 
     They must grow along one dimension and be single elements along the others. ``backwards``:
     suffixes may be taken, as the order of addition does not matter.

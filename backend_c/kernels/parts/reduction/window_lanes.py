@@ -1,7 +1,6 @@
-"""Find the lanes, neighbouring positions of windows, in which a tap has an element.
+"""Find the range of lanes (neighbouring window positions) in which a tap reads no padding.
 
-At the edges of an array some lanes read padding. Those in which a tap is inside are a range, so
-that a loop over them needs neither a test nor a clamped index:
+A loop over that range needs neither a test nor a clamped index:
 
     for tap: for lane in first … : total[lane] += a[start + (lane - first) * stride]
 """
@@ -31,8 +30,10 @@ class LaneRange(NamedTuple):
 
 
 class TapLanes(NamedTuple):
-    """Describe the lanes in which a tap has an element, of which the first reads that at ``start``
-    and each further one that ``step`` after."""
+    """Describe the lanes in which a tap has an element, and the indices that they read.
+
+    The first lane reads index ``start``, each further one ``step`` more.
+    """
 
     lanes: LaneRange
     start: Expr
@@ -47,11 +48,10 @@ class TapLanes(NamedTuple):
 def tap_lanes(
     position: Expr, tap: Expr, dimension: WindowDimension, extent: int, lanes: Expr, scope: Scope
 ) -> TapLanes:
-    """Return the lanes l below ``lanes`` with 0 <= (position + l) * stride + tap * dilation -
-    padding_low < extent, where there are no holes of base dilation.
+    """Return the lanes l with 0 <= (position + l) * stride + tap * dilation - padding_low < extent.
 
-    Rounded up, what the first index lacks to 0, over the stride, is the first of them; the same
-    with the extent is the first one after them.
+    There must be no holes of base dilation. With x the value at l = 0, the first lane is
+    ceil(-x / stride), and ceil((extent - x) / stride) is the one after the last.
     """
     stride = dimension.stride
     taken = ix.add(
@@ -62,7 +62,7 @@ def tap_lanes(
     most = ix.bounds(lanes)[1] * stride
 
     def ceiling(lacking: Expr) -> Expr:
-        """Return a distance over the stride, rounded up, as far as there are lanes."""
+        """Return ceil(distance / stride), at most the number of lanes."""
         steps = ix.divide(ix.add(ix.clamp(0, lacking, most), stride - 1), stride)
         return scope.bind(ix.clamp(0, scope.bind(steps), lanes))
 

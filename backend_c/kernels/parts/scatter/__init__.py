@@ -1,1 +1,1 @@
-"""Fold the updates of a scatter into the elements that they meet."""
+"""Fold the updates of a scatter into the elements with their indices, in order or by groups."""

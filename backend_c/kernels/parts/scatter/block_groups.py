@@ -1,4 +1,4 @@
-"""Group updates by the row of the result that they meet, with all threads of a GPU.
+"""Group updates by the row of the result that they go to, with all threads of a GPU.
 
 Positions of updates are sorted by key, stably, so that each row meets its updates in their order,
 one thread (or the threads of a block, one for each column) walking those of its row alone.
@@ -24,10 +24,10 @@ _Index = tuple[Expr, ...]
 
 @dataclass(frozen=True)
 class Rows:
-    """Describe ``positions`` rows of updates for the ``targets`` rows of the result.
+    """Map ``positions`` rows of updates to the ``targets`` rows of the result.
 
     A row has the dims ``columns``. ``key(position)`` is in 0 … targets; ``targets`` means that the
-    row is left out. ``source(position, column)`` and ``target(key, column)`` are indices of updates
+    row is dropped. ``source(position, column)`` and ``target(key, column)`` are indices of updates
     and result.
     """
 
@@ -40,15 +40,16 @@ class Rows:
 
 
 def has_groups(rows: Rows, scope: Scope) -> bool:
-    """Return whether blocks of threads group updates."""
+    """Return whether the target groups updates by blocks of threads: rows to be counted in 31
+    bits."""
     is_short = max(rows.positions, rows.targets) < 2**31
     return nest.has_blocks(scope) and is_short and rows.positions > 0
 
 
 def grouped(rows: Rows, scope: Scope) -> tuple[Array, Array]:
-    """Write the positions in the order of their keys, and for each key where its positions begin.
+    """Sort positions by key; return them, and for each key the offset of its first one.
 
-    The latter has one element more: where those begin that are left out.
+    The offsets have one element more, for the positions that are dropped.
     """
     words, others = (scope.scratch(U64, rows.positions) for _ in range(2))
     with nest.outer(scope, (rows.positions,), 8) as (position,):
@@ -70,7 +71,7 @@ def grouped(rows: Rows, scope: Scope) -> tuple[Array, Array]:
 
 
 def _first(words: Array, count: int, key: Expr, scope: Scope) -> Expr:
-    """Write the bisection for the first word of a key or of a greater one; return its place."""
+    """Write a binary search; return the place of the first word whose key is at least ``key``."""
     low = scope.mutable(INDEX, ix.constant(0))
     high = scope.mutable(INDEX, ix.constant(count))
     with scope.loop(count.bit_length()), scope.when(apply("compare-LT", low, high, type=PRED)):
@@ -90,9 +91,9 @@ def fold(
     to_apply: Combiner,
     write: Writer,
 ) -> None:
-    """Write results: each init folded with the updates that meet it, one after the other.
+    """Write the results: each init folded with its row's updates, in order.
 
-    ``operands`` are inits and updates.
+    ``operands`` are (inits, updates).
     """
     inits, updates = operands
     order, starts = grouped(rows, scope)

@@ -1,4 +1,4 @@
-"""Add updates up exactly with the results that they meet, at indices known at run time only.
+"""Scatter sums of floats exactly: updates are grouped by target row, and each group added up once.
 
 A *position* is the number of a row of updates; its *key* is the row of the result that it meets.
 Positions are grouped by key (runtime/hlo_group.h, a stable radix sort), and every group is added
@@ -27,7 +27,7 @@ _Index = tuple[Expr, ...]
 
 @dataclass(frozen=True)
 class _Group:
-    """Hold the positions of one key, and the lanes of a row that are added up together."""
+    """Describe one task: the positions of one key, and a strip of columns in lanes."""
 
     scope: Scope
     rows: Rows
@@ -46,18 +46,18 @@ class _Group:
             yield self.scope.bind(self.scope.load(self.order, place))
 
     def source(self, position: Expr, lane: Expr) -> _Index:
-        """Return the index of an update."""
+        """Return the index of an update at a position, in a lane."""
         return self.rows.source(position, self.column(lane))
 
     def target(self, lane: Expr) -> _Index:
-        """Return the index of the result."""
+        """Return the index of the result in a lane."""
         return self.rows.target(self.key, self.column(lane))
 
 
 class GroupedUpdates:
-    """Write exact sums of floats: of elements of ``init`` and the updates that meet them.
+    """Write the exact sum of each element of ``init`` and the updates scattered to it.
 
-    An element of the result that no update meets is not written.
+    Elements of the result without updates are not written.
     """
 
     def __init__(self, scope: Scope, rows: Rows, init: Element, update: Element) -> None:
@@ -87,9 +87,9 @@ class GroupedUpdates:
                 self._add(group, write)
 
     def _grouped(self) -> tuple[Array | None, Array, Array, Expr]:
-        """Write the grouping; return keys, sorted positions, starts and number of the groups.
+        """Write the grouping; return (keys, sorted positions, starts, number) of the groups.
 
-        Without keys there is a group for each.
+        Keys are None if every key has a group, be it empty.
         """
         rows, scope, zero = self._rows, self._scope, ix.constant(0)
         if has_groups(rows, scope):
@@ -109,7 +109,7 @@ class GroupedUpdates:
         return keys, order, starts, scope.bind(scope.load(groups, zero))
 
     def _group(self, task: Expr, keys: Array | None, order: Array, starts: Array) -> _Group:
-        """Return the group, and the part of a row, that an iteration adds up."""
+        """Return the group and the strip of columns of task number ``task``."""
         scope = self._scope
         # The leading 1 stands for the number of groups, which is known at run time only.
         number, *outer, part = map(scope.bind, ix.delinearize(task, (1, *self._inner)))

@@ -24,7 +24,7 @@ _Index = tuple[Expr, ...]
 
 
 def is_fold(scope: Scope, inits: Sequence[Element], to_apply: Combiner) -> bool:
-    """Return whether a computation is applied update by update: no sum of floats that is exact."""
+    """Return whether updates are folded one by one: always, but for exact sums of floats."""
     element_type = inits[0].shape.element_type
     of_floats = element_type.is_float or element_type.is_complex
     is_sum = of_floats and len(inits) == 1 and to_apply.monoid == "add"
@@ -54,7 +54,7 @@ class OrderedUpdates:
             self._states = [scope.scratch(self._wide.state, inits[0].shape.elements)]
 
     def start(self) -> None:
-        """Write the copy of the inits."""
+        """Write the initial states: a copy of the inits."""
         with nest.flat(self._scope, self._dims, len(self._inits)) as index:
             values = tuple(init.at(*index) for init in self._inits)
             if self._wide is None:
@@ -64,7 +64,7 @@ class OrderedUpdates:
                 self._scope.store(self._states[0], place, self._wide.lifted(values[0]))
 
     def meet(self, target: _Index, source: _Index) -> None:
-        """Write the fold of the updates at ``source`` into the elements at ``target``."""
+        """Fold the updates at index ``source`` into the elements at index ``target``."""
         scope, place = self._scope, ix.linearize(target, self._dims)
         held = [scope.bind(scope.load(state, place)) for state in self._states]
         values = [scope.bind(update.at(*source)) for update in self._updates]
@@ -76,7 +76,7 @@ class OrderedUpdates:
             scope.store(state, place, value)
 
     def finish(self) -> None:
-        """Write what is left to do when all updates are folded."""
+        """Write the results from wider states, if there are any."""
         if self._wide is None:
             return
         with nest.flat(self._scope, self._dims, 1) as index:
@@ -85,7 +85,7 @@ class OrderedUpdates:
 
 
 def wide_monoid(scope: Scope, inits: Sequence[Element], to_apply: Combiner) -> Monoid | None:
-    """Return the monoid whose states are wider floats than its elements, if it is one."""
+    """Return the sum or product whose states are wider floats than elements; None otherwise."""
     element_type = inits[0].shape.element_type
     if len(inits) > 1 or not element_type.is_float or to_apply.monoid not in ("add", "multiply"):
         return None
@@ -95,9 +95,9 @@ def wide_monoid(scope: Scope, inits: Sequence[Element], to_apply: Combiner) -> M
 
 @contextmanager
 def shares(scope: Scope, extent: int, work: int) -> Iterator[tuple[Expr, Expr] | None]:
-    """Open a loop over the threads' shares of ``extent`` places: from the first to before the last.
+    """Open a parallel loop over the threads' shares [first, end) of ``extent`` places.
 
-    None, and no loop, where the ``work`` does not pay for threads.
+    Yields None, without a loop, where the ``work`` does not pay for threads.
     """
     if nest.loop_kind(scope, work) == "serial":
         yield None
@@ -110,7 +110,7 @@ def shares(scope: Scope, extent: int, work: int) -> Iterator[tuple[Expr, Expr] |
 
 
 def is_in(place: Expr, share: tuple[Expr, Expr]) -> list[Expr]:
-    """Return the conditions that a place is in a share."""
+    """Return the conditions first <= place and place < end."""
     first, end = share
     is_after = Apply("compare-LE", (first, place), PRED)
     return [is_after, Apply("compare-LT", (place, end), PRED)]

@@ -1,1 +1,1 @@
-"""Sort by known orders and by comparators."""
+"""Sort rows: radix sorts by recognised orders, merge sorts by any comparator, selection."""

@@ -25,12 +25,12 @@ Row = tuple[Expr, Expr]  # its number, and the half of its workspace that the ru
 
 @dataclass(frozen=True, slots=True)
 class BlockMerge:
-    """Describe merges of the runs of ``rows`` rows of at most ``bound`` elements.
+    """Write merges of the sorted runs of ``rows`` rows of at most ``bound`` elements.
 
-    ``end`` clamps a position to the elements that there are. ``comes_first`` returns whether the
-    element at a right position must come before that at a left one. ``merge`` writes so many
-    elements of the merge of (first, end) on the left and on the right to a place, and returns the
-    left position behind them.
+    ``end`` clamps a position to the elements that exist. ``comes_first`` tells whether the element
+    at a right position must precede that at a left one. ``merge`` writes a number of elements of
+    the merge of a left and a right (first, end) to a place, and returns the left position after
+    them.
     """
 
     scope: Scope
@@ -41,7 +41,8 @@ class BlockMerge:
     merge: Callable[[Row, tuple[Expr, Expr], tuple[Expr, Expr], Expr, Expr], Variable]
 
     def emit(self, half: int) -> int:
-        """Write all rounds, from a half of the workspace on; return that of the result."""
+        """Write all rounds, starting from a half of the workspace; return the half of the
+        result."""
         scope, widths = self.scope, []
         width = FIRST
         while width < self.bound:
@@ -61,7 +62,7 @@ class BlockMerge:
         return -(-self.bound // (2 * width))
 
     def _round(self, width: int, half: int, mark: Callable[[Expr], Pointer]) -> None:
-        """Write the merges of all pairs of runs of a width, and those again that went astray."""
+        """Write the merges of all pairs of runs, and repeat serially those that went astray."""
         scope, pairs, parts = self.scope, self._pairs(width), 2 * width // FIRST
         with scope.loop(self.rows * pairs * parts, "parallel lanes") as number:
             pair, part = map(scope.bind, ix.delinearize(number, (self.rows * pairs, parts)))
@@ -88,7 +89,7 @@ class BlockMerge:
                 self.merge(row, (start, middle), (middle, last), start, ix.subtract(last, start))
 
     def _pair(self, pair: Expr, width: int, half: int) -> tuple[Row, tuple[Expr, Expr, Expr]]:
-        """Return the row of a pair of runs, and where these begin, meet and end."""
+        """Return a pair's row, and the positions (start, middle, end) of its two runs."""
         bind = self.scope.bind
         row, number = map(bind, ix.delinearize(pair, (self.rows, self._pairs(width))))
         first = ix.multiply(number, 2 * width)
@@ -96,7 +97,8 @@ class BlockMerge:
         return (row, ix.constant(half)), (places[0], places[1], places[2])
 
     def _split(self, row: Row, width: int, run: tuple[Expr, Expr, Expr], place: Expr) -> Expr:
-        """Write the search for the number of left elements among the first ``place`` of a merge."""
+        """Write the merge-path search: how many of the first ``place`` elements come from the
+        left."""
         scope, (start, middle, last) = self.scope, run
         least = ix.clamp(0, ix.subtract(place, ix.subtract(last, middle)), ix.constant(2 * width))
         low = scope.mutable(INDEX, least)
@@ -117,5 +119,5 @@ class BlockMerge:
 
 
 def _mark(marks: Array, first: int, pair: Expr) -> Pointer:
-    """Return the address of the mark of a pair of a round, whose first mark is ``first``."""
+    """Return the address of a pair's mark, in the round whose marks start at ``first``."""
     return Pointer(marks, ix.add(pair, first))

@@ -22,16 +22,15 @@ _SHORT = 48  # words that one thread sorts by insertion as soon: HLO_SORT_INSERT
 
 
 def has_blocks(length: int, scope: Scope) -> bool:
-    """Return whether blocks of threads sort rows of a length."""
+    """Return whether blocks of threads sort rows of ``length`` elements."""
     return nest.has_blocks(scope) and length > _SHORT
 
 
 @dataclass(frozen=True, slots=True)
 class BlockRadixSort:
-    """Describe sorts of ``rows`` rows of words by their bits ``low`` to ``high``, which is behind
-    the last.
+    """Write radix sorts of ``rows`` rows of words by their bits [low, high).
 
-    ``form`` is that of hlo_sort.h; ``by`` says how words are compared.
+    ``form`` is that of hlo_sort.h; ``by`` are the arguments that say how words are compared.
     """
 
     scope: Scope
@@ -42,7 +41,8 @@ class BlockRadixSort:
     by: tuple[Expr, Expr]
 
     def sort(self, words: list[Array], others: list[Array], length: int) -> list[Array]:
-        """Write the sorts of all rows; return the arrays that have the result."""
+        """Sort all rows; return the arrays with the result: ``words``, or ``others`` if passes
+        are odd."""
         scope = self.scope
         if length <= _TILE:
             self._row(words, length)
@@ -73,14 +73,16 @@ class BlockRadixSort:
         return words
 
     def _share(self, length: int) -> int:
-        """Return how many words a block counts and places, one tile after the other: fewer blocks
-        have fewer counts to be added up by one."""
+        """Choose how many words a block counts and places, tile after tile.
+
+        Fewer blocks have fewer counts for one block to scan.
+        """
         tiles = self.rows * -(-length // _TILE)
         return _TILE * min(max(tiles // _ENOUGH, 1), _MOST_TILES)
 
     def _of_tile(self, number: Expr, share: int, length: int) -> tuple[Expr, Expr, Expr, Expr]:
-        """Return the start of a row, the first word of a block's share, their number, and its
-        place in counts."""
+        """Return (row's start, first word, number of words, offset of counts) of a block's
+        share."""
         bind, tiles = self.scope.bind, -(-length // share)
         row, tile = map(bind, ix.delinearize(number, (self.rows, tiles)))
         first = ix.multiply(tile, share)
@@ -89,7 +91,7 @@ class BlockRadixSort:
         return ix.multiply(row, length), first, count, place
 
     def _row(self, words: Sequence[Array], length: int) -> None:
-        """Write the sort of each row where it is, of at most a tile."""
+        """Sort each row in place, in shared memory; rows are at most a tile."""
         scope = self.scope
         with scope.blocks(self.rows, _THREADS) as row:
             place = self._pointers(words, ix.multiply(row, length))
@@ -98,6 +100,6 @@ class BlockRadixSort:
             scope.call(name, *place, ix.constant(length), *limits, *self.by, *place)
 
     def _pointers(self, arrays: Sequence[Array], start: Expr) -> list[Expr | Pointer]:
-        """Return a word's address and that of the number beside it, or null."""
+        """Return the addresses of a word and of the position beside it; null if there is none."""
         pointers: list[Expr | Pointer] = [Pointer(array, start) for array in arrays]
         return pointers if len(arrays) == 2 else [*pointers, ix.constant(0)]

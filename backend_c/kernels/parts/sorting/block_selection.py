@@ -1,8 +1,7 @@
-"""Write the selection of the first few elements of rows by blocks of threads
-(runtime/hlo_block_select.h).
+"""Select the first few elements of rows by blocks of threads (runtime/hlo_block_select.h).
 
-A block selects those of a row, or of a part of one where there are few rows; those of the parts are
-then selected from.
+A block selects from a row, or from a part of one where there are few rows; from the selections of
+the parts it is then selected again.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _PART = 4096  # elements, at least; and a part has several times as many as are 
 
 
 def selects(keep: int, length: int) -> bool:
-    """Return whether so few elements of a row are found without sorting it."""
+    """Return whether the first ``keep`` elements of a row are selected without sorting it."""
     return keep <= min(_MOST, length - 1)
 
 
@@ -30,8 +29,7 @@ def write_selection(
 ) -> Array:
     """Write the selection; return packed words, ``keep`` of each row, sorted.
 
-    ``keys`` are elements of 32 bits, rows one after the other, with their kind and what they are
-    exclusive-or'd with.
+    ``keys`` is the array of 32-bit elements, row after row, with (their kind, an xor mask).
     """
     array, form = keys
     size = length

@@ -1,9 +1,9 @@
-"""Decide by which order a comparator sorts, by evaluating it on values in every order.
+"""Recognise the order by which a comparator sorts, by evaluating it on representative values.
 
 A computation of comparisons, selects and logic can tell its operands apart only by how they compare
 with each other and with its constants. So its results for one value of every class (NaN of both
-signs, infinities, zeros, and two numbers between each) are its results for all values, and what it
-does is known however it is written.
+signs, infinities, zeros, and two numbers between each) are its results for all values, and its
+meaning is known however it is written.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LOGIC: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Describe a comparator: operand ``operand`` of the sort, in rising or falling order.
+    """Describe a comparator: ascending or descending order of operand ``operand`` of the sort.
 
     ``merged``: zeros are equal, and NaN of any sign are equal and the greatest; else floats are in
     total order.
@@ -50,7 +50,7 @@ class Order:
 
 
 def order_of(comparator: Computation) -> Order | None:
-    """Return the order of one operand by which a comparator sorts, or None if it is another."""
+    """Recognise the order of one operand by which a comparator sorts; None if it is none."""
     used = _parameters_of_root(comparator)
     if used is None or len(used) != 2 or used[0] % 2 or used[1] != used[0] + 1:
         return None
@@ -73,7 +73,10 @@ def order_of(comparator: Computation) -> Order | None:
 
 
 def representatives(element_type: ElementType) -> Array | None:
-    """Return a value of every class that comparisons can tell apart, as f32 or f64 if of floats."""
+    """Return a value of each class that comparisons can tell apart, floats as f32 or f64.
+
+    None for complex types.
+    """
     if element_type is PRED:
         return np.array([False, True])
     if element_type.is_integer:
@@ -90,7 +93,7 @@ def representatives(element_type: ElementType) -> Array | None:
 
 
 def keys(values: Array, *, merged: bool) -> Array:
-    """Return integers in the order of values; see :class:`Order`."""
+    """Map values to integers of the same order; see :class:`Order` for ``merged``."""
     if values.dtype.kind != "f":
         return values.astype(np.int64)
     if merged:
@@ -101,9 +104,9 @@ def keys(values: Array, *, merged: bool) -> Array:
 
 
 def evaluated(computation: Computation, arguments: Mapping[int, Array]) -> list[Array] | None:
-    """Return the results of a computation of comparisons, or None if it is anything else.
+    """Evaluate a computation of comparisons on arrays; None if it has other instructions.
 
-    ``arguments``, by number, are arrays of values of one length; no other parameter may matter.
+    ``arguments``, by parameter number, have one length; no other parameter may matter.
     """
     values: dict[str, Array] = {}
     size = len(next(iter(arguments.values())))
@@ -124,7 +127,7 @@ def evaluated(computation: Computation, arguments: Mapping[int, Array]) -> list[
 def _value(
     instruction: Instruction, operands: list[Array], arguments: Mapping[int, Array]
 ) -> Array | None:
-    """Return the value of an instruction that :func:`evaluated` knows."""
+    """Evaluate one instruction of comparisons and logic; None if it is anything else."""
     match instruction.opcode:
         case "parameter":
             number = instruction.attributes["parameter_number"]
@@ -144,7 +147,7 @@ def _value(
 
 
 def _constant(instruction: Instruction) -> Array | None:
-    """Return a constant, if it is among the :func:`representatives` and tells no others apart."""
+    """Return a constant that separates no two members of a class; None for any other."""
     literal = instruction.attributes["literal"]
     if not isinstance(literal, Literal) or not isinstance(literal.value, np.ndarray):
         return None
@@ -161,7 +164,7 @@ def _constant(instruction: Instruction) -> Array | None:
 
 
 def _compared(instruction: Instruction, lhs: Array, rhs: Array) -> Array | None:
-    """Return the value of a comparison."""
+    """Evaluate a comparison; None without a direction."""
     direction, kind = (instruction.attributes.get(name, "") for name in ("direction", "type"))
     if not isinstance(direction, str):
         return None

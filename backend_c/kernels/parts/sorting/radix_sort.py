@@ -63,12 +63,12 @@ class RadixSort:
 
     @staticmethod
     def fits(operands: Sequence[Element], dimension: int) -> bool:
-        """Return whether rows have a static length that 31 bits can count."""
+        """Return whether rows are static and have fewer than 2**31 elements."""
         length = operands[0].shape.dims[dimension]
         return not any(operand.sizes for operand in operands) and length < 2**31
 
     def emit(self, write: Writer) -> None:
-        """Write the words, their sort, and the results."""
+        """Write the keys, their sort or selection, and the results."""
         if not (self._rows and self._length and self._keep):
             return
         scope, elements = self._scope, self._rows * self._length
@@ -100,13 +100,13 @@ class RadixSort:
         self._results(words, self._length, write)
 
     def _by_blocks(self) -> BlockRadixSort:
-        """Return the sorts of the rows by blocks of threads."""
+        """Return the writer of the sort by blocks of threads."""
         low = self._low()
         limits = low, low + self._bits
         return BlockRadixSort(self._scope, self._form, self._rows, *limits, self._by())
 
     def _in_memory(self, operand: Element) -> Element:
-        """Return an operand that may be read in any order, as often as wanted."""
+        """Return an operand that is cheap to read in any order, written to scratch if computed."""
         scope, shape = self._scope, operand.shape
         if operand.array is not None or _is_of_index(operand, scope):
             return operand
@@ -116,13 +116,13 @@ class RadixSort:
         return array_reader(array, shape)
 
     def _place(self, index: _Index, length: int) -> Expr:
-        """Return the offset of an index in rows of a length, one after the other."""
+        """Return the offset of an index among rows of ``length`` elements, one after the other."""
         d = self._dimension
         row = ix.linearize((*index[:d], *index[d + 1 :]), self._others)
         return ix.add(ix.multiply(row, length), index[d])
 
     def _words(self, value: Expr, position: Expr) -> tuple[Expr, ...]:
-        """Return the word of an element, and its position, which may be part of the word."""
+        """Return (word, position) of an element, or the one word that packs both."""
         value = self._scope.bind(value)
         if not self._is_packed:
             return _word(value, self._word), apply("convert", position, type=U32)
@@ -135,7 +135,7 @@ class RadixSort:
         return (apply("or", high, apply("convert", position, type=U64)),)
 
     def _results(self, words: Sequence[Array], length: int, write: Writer) -> None:
-        """Write the results from sorted words, rows of a length."""
+        """Write the results from sorted words, which lie in rows of ``length``."""
         scope, d, dims = self._scope, self._dimension, self._key.shape.dims
         with nest.split(scope, (*dims[:d], self._keep, *dims[d + 1 :]), 4) as index:
             place = self._place(index, length)
@@ -155,24 +155,24 @@ class RadixSort:
             yield row
 
     def _kind(self) -> str:
-        """Return the kind of loops whose body is one call."""
+        """Return the kind of the loop over rows or chunks, whose body is one runtime call."""
         kind = nest.loop_kind(self._scope, _COST * self._rows * self._length)
         # As lanes: on a device a call belongs to one lane, not to all lanes of a block.
         return "parallel lanes" if kind == "parallel" else kind
 
     def _low(self) -> int:
-        """Return the lowest bit of the keys."""
+        """Return the lowest bit of the keys within a word."""
         return 32 if self._is_packed else 0
 
     def _by(self) -> tuple[Expr, Expr]:
-        """Return the arguments that say how words are compared; packed ones are keys already."""
+        """Return the runtime's arguments (merged, xor mask); packed words are keys already."""
         falls = self._order.falls and not self._is_packed
         merged = self._order.merged and not self._is_packed
         ones = Constant(self._word, 2**self._bits - 1 if falls else 0)
         return ix.constant(int(merged)), ones
 
     def _pointers(self, arrays: Sequence[Array], start: Expr) -> list[Expr | Pointer]:
-        """Return a word's address and that of the number beside it, or null."""
+        """Return the addresses of a word and of the position beside it; null if there is none."""
         pointers: list[Expr | Pointer] = [Pointer(array, start) for array in arrays]
         return pointers if self._is_ordered else [*pointers, ix.constant(0)]
 
@@ -187,7 +187,7 @@ class RadixSort:
             self._scope.call(f"hlo_sort_{self._form}", *arguments, count, *limits, *self._by())
 
     def _least(self) -> Array:
-        """Write the selection of the first elements of each row; return them, sorted and packed."""
+        """Select the first elements of each row by one thread; return them, sorted and packed."""
         scope, length = self._scope, 2 * self._keep + _SLACK
         kept, other = (scope.scratch(U64, self._rows * length) for _ in range(2))
         row_of, kind = self._row_of_words()
@@ -206,18 +206,19 @@ class RadixSort:
         return kept
 
     def _selected(self) -> Array:
-        """Write the same by blocks of threads."""
+        """Select the first elements of each row by blocks of threads; return them as
+        :meth:`_least`."""
         row_of, kind = self._row_of_words()
         form = ix.constant(kind), Constant(U32, self._flip)
         return write_selection(self._scope, (row_of, form), self._rows, self._length, self._keep)
 
     @property
     def _flip(self) -> int:
-        """Return what keys are exclusive-or'd with."""
+        """Return the mask that keys are xor-ed with: all ones in descending order."""
         return 2**self._bits - 1 if self._order.falls else 0
 
     def _row_of_words(self) -> tuple[Array, int]:
-        """Return elements of 32 bits, rows one after the other, and their kind."""
+        """Return the array of 32-bit keys, row after row, and their kind (hlo_sort.h)."""
         scope, key = self._scope, self._key
         element_type, rank = key.shape.element_type, key.shape.rank
         is_last = self._dimension == rank - 1
@@ -233,7 +234,8 @@ class RadixSort:
         return words, _KINDS[U32]
 
     def _sort_chunks(self, words: list[Array], others: list[Array]) -> list[Array]:
-        """Write the passes over few long rows, each in chunks; return the arrays of the result."""
+        """Sort few long rows in parallel chunks, digit by digit; return the arrays of the
+        result."""
         scope, low = self._scope, self._low()
         counts = scope.scratch(U32, self._rows * _CHUNKS << _DIGIT)
         for shift in range(low, low + self._bits, _DIGIT):
@@ -259,8 +261,7 @@ class RadixSort:
     def _each_chunk(self, bits: int) -> Iterator[tuple[Expr, Expr, Expr, Expr]]:
         """Open a loop over the chunks of all rows.
 
-        Yields the start of the row, the first element in it, how many there are, and the place of
-        the counts of their digits.
+        Yields (row's start, first element in it, number of elements, offset of the digit counts).
         """
         scope, size = self._scope, -(-self._length // _CHUNKS)
         with scope.loop(self._rows * _CHUNKS, self._kind()) as task:
@@ -271,14 +272,14 @@ class RadixSort:
 
 
 def _is_of_index(operand: Element, scope: Scope) -> bool:
-    """Return whether elements are a conversion of an index at most, as those of iota."""
+    """Return whether elements are just a converted index, as those of iota."""
     with scope.undone(), scope.draft(operand.shape.dims) as index:
         value = operand.at(*index)
     return isinstance(value, Apply) and value.operation == "convert" and value.operands[0] in index
 
 
 def _word(value: Expr, word: ElementType) -> Expr:
-    """Return the unsigned integer of an element, from 0 up in the order of the values."""
+    """Map an element to an unsigned integer of the same order."""
     key, bits = value, value.type.bits
     if value.type.is_float:
         key, bits = apply("total-order", value, type=S64 if word is U64 else S32), word.bits
@@ -298,7 +299,7 @@ def _merged(value: Expr, word: Expr) -> Expr:
 
 
 def _value(word: Expr, element_type: ElementType) -> Expr:
-    """Return the element that a word stands for."""
+    """Convert a word back to the element it was made of."""
     if element_type.kind not in ("signed", "float"):
         return apply("convert", word, type=element_type)
     bits = word.type.bits if element_type.is_float else element_type.bits
