@@ -1,1 +1,1 @@
-"""Map kernels to launches of CUDA: phases, blocks and threads, barriers."""
+"""Map kernels to CUDA launches: phases, blocks and threads, barriers, the host's part."""

@@ -1,4 +1,4 @@
-"""Place barriers where threads of a block would race.
+"""Insert barriers where threads of a block would race.
 
 Two accesses to one array need a barrier between them if one of them writes, unless the same thread
 makes both: a loop shared by the threads gives index i to thread i modulo their number, each time.
@@ -44,29 +44,31 @@ _Since = frozenset[_Access]
 
 @dataclass(frozen=True)
 class Barriers:
-    """Place the barriers of a kernel, of whose arrays those named ``tracked`` are written;
-    ``shared`` are those in shared memory.
+    """Insert barriers into the statements of a kernel.
+
+    ``tracked`` names the arrays that are written, ``shared`` those in shared memory.
     """
 
     tracked: frozenset[str]
     shared: frozenset[str]
 
     def in_rows(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
-        """Return the body of a loop shared by the blocks.
+        """Return the body of a loop over blocks, with barriers.
 
-        Its iterations are independent, but the block's shared memory is that of the last one.
+        Its iterations are independent, but a block's shared memory is still that of the last one.
         """
         before = frozenset(a for a in self._all(body) if a.array in self.shared)
         return self._placed(body, before)[0]
 
     def in_block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
-        """Return the body of a kernel of one block."""
+        """Return the body of a kernel of one block, with barriers."""
         return self._placed(body, frozenset())[0]
 
     def _placed(
         self, statements: Sequence[Statement], since: _Since
     ) -> tuple[tuple[Statement, ...], _Since]:
-        """Return statements with barriers, and the accesses since the last one."""
+        """Insert barriers between statements; return them with the accesses since the last
+        barrier."""
         found: list[Statement] = []
         for statement in statements:
             if _conflict(since, frozenset(self._own(statement))):
@@ -77,7 +79,8 @@ class Barriers:
         return tuple(found), since
 
     def _within(self, statement: Statement, since: _Since) -> tuple[Statement, _Since]:
-        """Return a statement with the barriers inside it, and the accesses after it."""
+        """Insert barriers inside a statement; return it with the accesses since the last
+        barrier."""
         since |= frozenset(self._own(statement))
         match statement:
             case Loop() if statement.kind == "serial":
@@ -93,7 +96,7 @@ class Barriers:
                 return statement, since
 
     def _all(self, statements: Sequence[Statement]) -> _Since:
-        """Return all accesses of statements."""
+        """Return the accesses of statements and of those inside them."""
         found: set[_Access] = set()
         for statement in statements:
             found.update(self._own(statement))
@@ -107,7 +110,7 @@ class Barriers:
         return frozenset(found)
 
     def _own(self, statement: Statement) -> Iterator[_Access]:
-        """Yield the accesses of a statement that has no barriers inside."""
+        """Yield the accesses of a statement itself: all of one into which no barrier may go."""
         match statement:
             case Loop() if statement.kind == "lanes":
                 own = {declared(one) for one in every(statement.body)}
@@ -128,7 +131,7 @@ class Barriers:
         yield from (_Access(*access) for access in accesses if access[0] in self.tracked)
 
     def _of_threads(self, loop: Loop) -> Iterator[_Access]:
-        """Yield the accesses in a loop that the threads share."""
+        """Yield the accesses in a loop whose iterations are distributed over the threads."""
 
         def who(offset: Expr) -> str:
             return "own" if offset == loop.variable else "any"
@@ -142,13 +145,13 @@ class Barriers:
 
 
 def is_of_first(statement: If) -> bool:
-    """Return whether a branch is that of the first thread."""
+    """Return whether a branch is run by thread 0 only."""
     parts = subexpressions(statement.condition)
     return any(isinstance(part, Apply) and part.operation == "thread" for part in parts)
 
 
 def _conflict(one: _Since, other: _Since) -> bool:
-    """Return whether threads would race between accesses."""
+    """Return whether accesses of one set race with those of another, without a barrier between."""
     return any(
         a.array == b.array and (a.is_write or b.is_write) and (a.who != b.who or a.who == "any")
         for a in one

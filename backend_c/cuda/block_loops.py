@@ -1,10 +1,10 @@
-"""Make one kernel of a loop whose trips are little work: one block of threads makes all trips.
+"""Run a loop of cheap trips as one kernel: one block of threads makes all trips.
 
 Otherwise each step of a trip is a launch, which takes a GPU longer than a step on a few hundred
 elements, and after each trip the host reads whether there is another one. Here the steps stand one
 after the other in a loop over trips, on the same memory; the threads of the block share the loops
-in them, and wait for each other where one reads what another wrote
-(:mod:`backend_c.cuda.cooperation`, :mod:`backend_c.cuda.barriers`).
+in them, with barriers where one reads what another wrote (:mod:`backend_c.cuda.cooperation`,
+:mod:`backend_c.cuda.barriers`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _BY_BLOCKS = ("launches", "blocks", "warps", "threads")  # loops that a kernel w
 
 
 def with_block_loops(plan: Plan) -> Plan:
-    """Replace loops by single kernels, of nested ones the outermost that can be replaced."""
+    """Replace loops by kernels of one block: in a nest the outermost loop that is cheap enough."""
     kernels = [*plan.kernels]
 
     def change(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -83,7 +83,7 @@ def with_block_loops(plan: Plan) -> Plan:
 
 
 def _is_little(repeat: Repeat, kernels: Sequence[Kernel]) -> bool:
-    """Return whether a block can make all trips of a loop, and each is little work."""
+    """Return whether one block can run a loop, and the cost of a trip is at most ``_MOST``."""
     cost, launches = 0, 0
     for _, step in in_order((repeat,)):
         match step:
@@ -105,19 +105,21 @@ def _is_little(repeat: Repeat, kernels: Sequence[Kernel]) -> bool:
 
 
 def _is_plain(statement: Statement) -> bool:
-    """Return whether a statement leaves it open which threads do what."""
+    """Return whether a statement has no distribution over blocks or threads yet."""
     is_of_blocks = isinstance(statement, Loop) and statement.kind in _BY_BLOCKS
     return not (is_of_blocks or isinstance(statement, Barrier))
 
 
 def _has_lanes(statements: Sequence[Statement]) -> bool:
-    """Return whether statements have a loop that threads may share."""
+    """Return whether statements contain a loop that threads can share."""
     return any(isinstance(one, Loop) and one.kind != "serial" for one in every(statements))
 
 
 def _cost(statements: Sequence[Statement], threads: int = _THREADS) -> int:
-    """Return how many operations a thread does one after the other, of a loop over trips those of
-    one."""
+    """Estimate the operations that one of ``threads`` threads does in sequence.
+
+    Loops with unknown trip counts count once.
+    """
     cost = 0
     for statement in statements:
         cost += sum(isinstance(part, Apply | Load) for part in parts([statement]))
@@ -135,7 +137,7 @@ def _cost(statements: Sequence[Statement], threads: int = _THREADS) -> int:
 
 
 class _BlockLoop:
-    """Write the kernel of a loop: its arrays are the buffers that the loop names."""
+    """Build the kernel of a loop; its inputs and outputs are the buffers that the loop names."""
 
     def __init__(self, repeat: Repeat, kernels: Sequence[Kernel]) -> None:
         self._repeat, self._kernels = repeat, kernels
@@ -162,12 +164,12 @@ class _BlockLoop:
         return Kernel(inputs, outputs, (), body, numerics, kind="trips", origins=self._origins)
 
     def launch(self, kernel: int) -> Launch:
-        """Return the launch of the kernel of a number."""
+        """Return the launch of kernel number ``kernel``."""
         origin = merged_origin(self._repeat, self._launches)
         return Launch(kernel, self._inputs, self._outputs, (), origin)
 
     def _trips(self, repeat: Repeat) -> Iterator[Statement]:
-        """Yield a loop to which each trip adds another one as long as the predicate holds."""
+        """Yield a while loop: a counted loop that each trip extends if the predicate holds."""
         number = next(self._numbers)
         turns = Variable(INDEX, f"turns{number}", mutable=True)
         again = Apply("convert", (Load(self._arrays[repeat.predicate], ix.constant(0)),), INDEX)
@@ -190,7 +192,7 @@ class _BlockLoop:
                     raise AssertionError(step)
 
     def _launched(self, launch: Launch) -> Iterator[Statement]:
-        """Yield the statements of a launch's kernel, on the loop's arrays."""
+        """Inline the body of a launch's kernel, on the loop's arrays."""
         kernel, ending = self._kernels[launch.kernel], f"k{next(self._numbers)}"
         own = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
         buffers = (*launch.inputs, *launch.outputs, *launch.scratch)
@@ -204,7 +206,7 @@ class _BlockLoop:
         yield from map(_in_block, names.block(kernel.body))
 
     def _copied(self, source: Buffer, target: Buffer) -> Iterator[Statement]:
-        """Yield the copy of an array."""
+        """Yield the loop that copies an array."""
         place = Variable(INDEX, f"copied{next(self._numbers)}", 0, target.shape.elements - 1)
         load = Load(self._arrays[source], place)
         store = Store(self._arrays[target], place, load)
@@ -216,7 +218,7 @@ def _array(name: str, buffer: Buffer) -> Array:
 
 
 def _in_block(statement: Statement) -> Statement:
-    """Return a statement whose loops over all threads are those of a block."""
+    """Restrict a statement's loops over all threads to the threads of a block."""
     statement = with_blocks(statement, lambda block: tuple(map(_in_block, block)))
     if isinstance(statement, Loop) and statement.kind == "parallel lanes":
         return statement._replace(kind="lanes")

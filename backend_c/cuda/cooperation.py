@@ -1,8 +1,8 @@
-"""Let the threads of a block work on one row, or on one kernel, together.
+"""Distribute the work on one row, or of one kernel, over the threads of a block.
 
 Statements outside of loops in lanes are executed by all threads, to the same values; loops in lanes
 are shared by the threads; what one thread adds up is combined with what the others did, to a value
-that all of them get; one thread stores for all. Arrays on the stack that lanes write are in shared
+that all of them get; thread 0 stores for all. Arrays on the stack that lanes write are in shared
 memory.
 """
 
@@ -49,11 +49,11 @@ _COMBINED = ("f32", "f64", "s32", "u32", "s64", "u64")  # the types of runtime/h
 
 
 class CannotShareError(Exception):
-    """Raised for statements that threads of a block cannot work on together."""
+    """Raised for statements that the threads of a block cannot share."""
 
 
 def row_by_block(loop: Loop, kernel: Kernel) -> Loop | None:
-    """Return a loop over independent rows with a block for each; None if that does not pay.
+    """Distribute a loop over independent rows, a block for each; None if that does not pay.
 
     It does if threads share all the work of a row but what is done rarely.
     """
@@ -68,7 +68,8 @@ def row_by_block(loop: Loop, kernel: Kernel) -> Loop | None:
 
 
 def by_one_block(kernel: Kernel) -> tuple[Statement, ...] | None:
-    """Return the body of a kernel for one block of threads; None if that does not pay."""
+    """Distribute a kernel over the threads of one block; return its body, None if it does not
+    pay."""
     if not _pays(kernel.body):
         return None
     try:
@@ -79,7 +80,7 @@ def by_one_block(kernel: Kernel) -> tuple[Statement, ...] | None:
 
 
 def _is_lanes(statement: Statement) -> bool:
-    """Return whether threads of a block share a statement: a loop over independent iterations."""
+    """Return whether a statement is a loop over independent iterations that threads share."""
     if not isinstance(statement, Loop) or statement.kind == "serial":
         return False
     # Of a loop around loops in lanes, those are shared.
@@ -96,14 +97,14 @@ def _lanes(statements: Sequence[Statement]) -> Iterator[Loop]:
 
 
 def _pays(statements: Sequence[Statement]) -> bool:
-    """Return whether there is a loop for a warp of threads at least."""
+    """Return whether statements have a shared loop with iterations enough for a warp."""
     return any(ix.bounds(loop.extent)[1] >= _WARP for loop in _lanes(statements))
 
 
 def _is_shared(statement: Statement) -> bool:
-    """Return whether a statement is short, shared, or one that shares all loops in it.
+    """Return whether all long loops in a statement are shared by the threads.
 
-    What is in a branch is done rarely: sums whose rounding is in doubt.
+    Branches do not count, as they are taken rarely: sums whose rounding is in doubt.
     """
     if not isinstance(statement, Loop) or _is_lanes(statement):
         return True
@@ -111,7 +112,8 @@ def _is_shared(statement: Statement) -> bool:
 
 
 class _Sharing:
-    """Share the statements of a kernel, or of one of its loops, among the threads of a block."""
+    """Distribute the statements of a kernel, or of one of its loops, over the threads of a
+    block."""
 
     def __init__(self, body: Sequence[Statement], kernel: Kernel) -> None:
         written = {array.name for array in (*kernel.outputs, *kernel.scratch)}
@@ -126,14 +128,15 @@ class _Sharing:
         self.barriers = Barriers(tracked, frozenset(self._shared))
 
     def _alike(self, statements: Sequence[Statement]) -> Iterator[Statement]:
-        """Yield the statements that all threads execute alike."""
+        """Yield the statements that all threads execute uniformly, outside of shared loops."""
         for statement in statements:
             yield statement
             if not _is_lanes(statement):
                 yield from self._alike(inside(statement))
 
     def statements(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """Return statements that all threads of a block execute."""
+        """Rewrite statements for all threads of a block; raise CannotShareError where that is
+        impossible."""
         return tuple(made for one in statements for made in self._statement(one))
 
     def _statement(self, statement: Statement) -> Iterator[Statement]:
@@ -150,7 +153,8 @@ class _Sharing:
                 yield serial(with_blocks(statement, self.statements))
 
     def _call(self, call: Call) -> Call:
-        """Return a call that each thread makes for itself, if it changes nothing of others."""
+        """Return a call that each thread makes itself; raise CannotShareError if it touches
+        shared state."""
         names = {pointer.array.name for pointer in pointers(call)}
         if call.function.startswith("hlo_seed") or not names <= self._own:
             raise CannotShareError
@@ -170,7 +174,7 @@ def _arrays(statements: Sequence[Statement]) -> Iterator[str]:
 
 
 def _shared_loop(loop: Loop) -> Iterator[Statement]:
-    """Yield a loop whose iterations the threads share, and what combines their sums."""
+    """Yield a loop that the threads share, and the reductions of its sums over the block."""
     inner = {declared(one) for one in every(loop.body)}
     sums = {variable.name for variable in loop.sums}
     if not {name for one in loop.body for name in changed(one)} - inner <= sums:
@@ -190,7 +194,7 @@ def _shared_loop(loop: Loop) -> Iterator[Statement]:
 
 
 def _identity(operator: str, element_type: ElementType) -> Constant:
-    """Return the value that changes no other: -0 of sums of floats, as -0 + x is x for every x."""
+    """Return the identity of an operator: -0 for sums of floats, as -0 + x is x for every x."""
     if element_type.is_float:
         return Constant(element_type, -0.0 if operator == "+" else 1.0)
     signed = element_type.kind == "signed"
@@ -201,10 +205,10 @@ def _identity(operator: str, element_type: ElementType) -> Constant:
 
 
 def alone(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return statements that one thread executes by itself."""
+    """Make the loops of statements serial: one thread executes them by itself."""
     return tuple(serial(with_blocks(statement, alone)) for statement in statements)
 
 
 def serial(statement: Statement) -> Statement:
-    """Return a loop as one that a thread goes through by itself, and any other statement."""
+    """Return a loop with kind "serial", without sums; any other statement unchanged."""
     return statement._replace(kind="serial", sums=()) if isinstance(statement, Loop) else statement

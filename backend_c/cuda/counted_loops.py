@@ -1,4 +1,4 @@
-"""Count the trips of loops whose counter begins, grows and ends with numbers that are known.
+"""Compute the trip counts of loops with a known start, step and limit (induction variables).
 
 The host need not wait for such a loop's predicate: it queues all trips, and evaluates no condition.
 A loop is counted if its condition is one launch, which compares a counter with a number that no
@@ -23,7 +23,7 @@ _MOST = 1 << 40  # trips: others end by other means
 
 
 class Counts:
-    """Ask the loops of a plan for their trips."""
+    """Compute the trip counts of a plan's loops, from its kernels and its scalar constants."""
 
     def __init__(self, plan: Plan) -> None:
         self._kernels = plan.kernels
@@ -34,7 +34,8 @@ class Counts:
         }
 
     def trips(self, repeat: Repeat, before: Sequence[Step]) -> int | None:
-        """Return the trips of a loop after the steps ``before`` it; None if they are not known."""
+        """Return the trip count of a loop that follows the steps ``before``; None if it is
+        unknown."""
         compared = self._stored(repeat.condition, repeat.predicate)
         if not isinstance(compared, Apply) or not compared.operation.startswith(_COMPARE):
             return None
@@ -52,8 +53,10 @@ class Counts:
         return None
 
     def _stored(self, steps: Sequence[Step], target: Buffer) -> Expr | None:
-        """Return what steps store in a buffer of one element, if they do so once: an expression of
-        such buffers, as variables."""
+        """Return the scalar expression that steps store in a buffer of one element.
+
+        Buffers are variables in it (:func:`_named`). None unless exactly one step stores it.
+        """
         writing = [n for n, step in enumerate(steps) if target in read_and_changed(step)[1]]
         if len(writing) != 1:
             return None
@@ -68,7 +71,7 @@ class Counts:
                 return None
 
     def _step(self, counter: Buffer, repeat: Repeat) -> int | None:
-        """Return what each trip adds to a counter."""
+        """Return the constant that each trip adds to a counter; None if it does anything else."""
         if any(counter in read_and_changed(step)[1] for step in repeat.condition):
             return None
         added = self._stored(repeat.body, counter)
@@ -81,14 +84,14 @@ class Counts:
         return int(second.value) if is_added else None  # type: ignore[arg-type, union-attr]
 
     def _begun(self, buffer: Buffer, before: Sequence[Step]) -> int | None:
-        """Return the number that is in a buffer after steps."""
+        """Return the number in a buffer after the steps ``before``; None if it is no constant."""
         for step in reversed(before):
             if buffer in read_and_changed(step)[1]:
                 return self._numbers.get(step.source) if isinstance(step, Copy) else None
         return self._numbers.get(buffer)
 
     def _number(self, value: Expr, before: Sequence[Step], changed: set[Buffer]) -> int | None:
-        """Return a number that no trip changes."""
+        """Return the value of a loop-invariant number; None if it is unknown or changes."""
         if isinstance(value, Constant):
             return int(value.value) if value.type.is_integer else None  # type: ignore[arg-type]
         for buffer in self._numbers:
@@ -98,7 +101,10 @@ class Counts:
 
 
 def _counted(numbers: range | None, direction: str, counter: ElementType) -> int | None:
-    """Return how many trips begin with the numbers of a counter until it reaches the end."""
+    """Return the length of a counter's range, in the direction of the comparison.
+
+    None if it never ends, wraps around in the counter's type, or is too long.
+    """
     if numbers is None or direction not in ("LT", "GT"):
         return None
     if (direction == "LT") != (numbers.step > 0):
@@ -119,12 +125,12 @@ def _named(buffer: Buffer) -> Variable:
 
 
 def _buffer(value: Expr, buffers: set[Buffer]) -> Buffer | None:
-    """Return which of some buffers a variable stands for."""
+    """Return the buffer among ``buffers`` that a variable stands for; None if none does."""
     return next((one for one in buffers if _named(one) == value), None)
 
 
 def _value(kernel: Kernel, launch: Launch) -> Expr | None:
-    """Return what a kernel stores that does nothing but store one element; None for others."""
+    """Return the expression that a kernel of one store, of one element, stores; None for others."""
     *lets, store = kernel.body
     is_one = isinstance(store, Store) and ix.value_of(store.offset) == 0
     if not is_one or not all(isinstance(one, Let) for one in lets):

@@ -1,4 +1,4 @@
-"""Choose how many blocks of how many threads a kernel is launched in.
+"""Choose the launch configuration of kernels: blocks, threads of a block, dynamic shared memory.
 
 Every kernel is right in blocks of any size and any number of them: this is for speed alone.
 """
@@ -29,7 +29,7 @@ class Geometry(NamedTuple):
 
 
 def geometry(kernel: Kernel) -> Geometry:
-    """Return the size of a kernel's launch, after :func:`backend_c.cuda.threads.mapped`."""
+    """Return a kernel's launch configuration, after :func:`backend_c.cuda.threads.mapped`."""
     shape, own = launch_shape(kernel), block_size(kernel)
     if shape == "single":
         return Geometry(1, 1)
@@ -43,11 +43,12 @@ def geometry(kernel: Kernel) -> Geometry:
 
 
 def _threads(iterations: int) -> int:
-    """Return the threads of a block that share iterations: whole warps."""
+    """Return the threads of a block for a number of iterations: whole warps, at most 256
+    threads."""
     return min(MOST_THREADS, max(1, -(-iterations // WARP)) * WARP)
 
 
 def _most(kernel: Kernel, kind: str) -> int:
-    """Return how many iterations the longest loop of a kind has; 0 if there is none."""
+    """Return the most iterations of a loop of a kind; 0 if there is none."""
     loops = [one for one in every(kernel.body) if isinstance(one, Loop) and one.kind == kind]
     return max((ix.bounds(loop.extent)[1] for loop in loops), default=0)

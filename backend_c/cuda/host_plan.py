@@ -36,7 +36,7 @@ RANDOM_BYTES = 32  # of the struct hlo_seed, runtime/hlo_random.h
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Describe an array that a kernel is given: its name there, where it is, what it holds.
+    """Describe an array argument of a kernel: its name there, its address, its elements.
 
     ``c_type`` is the type of an element in memory.
     """
@@ -50,11 +50,11 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class LaunchKernel:
-    """Launch a kernel on operands; ``origin`` says what it computes.
+    """Launch a kernel on operands; ``origin`` is the instruction that it computes.
 
-    ``number`` counts the launches in the order of the text. ``shape`` says which geometries are
-    right: a ``grid`` of blocks of any size, the same of whole ``warps``, one ``block`` of any size,
-    a ``single`` thread. ``most_threads`` is the largest block that the kernel is compiled for.
+    ``number`` counts the launches in the order of the text. ``shape`` constrains the geometry: a
+    ``grid`` of blocks of any size, the same of whole ``warps``, one ``block`` of any size, a
+    ``single`` thread. ``most_threads`` is the largest block that the kernel is compiled for.
     ``takes_seed``: the seed of the run is one more argument, by value.
     """
 
@@ -88,10 +88,11 @@ class FillBytes:
 
 @dataclass(frozen=True, slots=True)
 class HostLoop:
-    """Run ``condition``, read the byte at ``predicate``; while it is not 0, run ``body`` and again.
+    """Loop: run ``condition``, read the byte at ``predicate``; while it is not 0, run ``body``,
+    repeat.
 
-    ``number`` counts what is read back, in the order of the text. With ``trips`` the body runs so
-    often, and nothing is read.
+    ``number`` counts the reads by the host, in the order of the text. With a known trip count
+    ``trips`` the body runs that often, and nothing is read.
     """
 
     number: int
@@ -119,11 +120,11 @@ HostStep = LaunchKernel | CopyBytes | FillBytes | HostLoop | HostSwitch
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """Hold what running a module takes besides its kernels.
+    """Hold the host program of a module: its steps, and the sizes of all memory.
 
     ``arguments`` and ``results`` are the shapes in memory, in the order of their numbers: the
     actual sizes of a bounded array are an s32 array after it. ``constants`` are to be copied to the
-    device once; ``workspace_bytes`` may hold anything before a run. Both start at a multiple of 64
+    device once; the workspace's contents before a run do not matter. Both start at a multiple of 64
     bytes.
     """
 
@@ -136,7 +137,7 @@ class HostPlan:
 
 
 def host_plan(plan: Plan, program: Program) -> HostPlan:
-    """Return the host plan of a plan whose kernels are split and rendered."""
+    """Build the host plan of a plan whose kernels are split into phases and rendered."""
     uses_seed = any(kernel.uses_seed for kernel in plan.kernels)
     end = -(-program.workspace_bytes // ALIGNMENT) * ALIGNMENT
     random = Place("workspace", end)
@@ -153,7 +154,7 @@ def host_plan(plan: Plan, program: Program) -> HostPlan:
 
 
 class _Steps:
-    """Turn the steps of a plan into those of the host."""
+    """Translate the steps of a plan into those of the host."""
 
     def __init__(self, plan: Plan, program: Program, random: Place) -> None:
         self._plan, self._program, self._counts = plan, program, Counts(plan)
@@ -162,14 +163,14 @@ class _Steps:
         self._filled = {b: byte for b, value in plan.constants if (byte := _one_byte(value)) >= 0}
 
     def starting(self) -> Iterator[HostStep]:
-        """Yield the launch that starts the random state."""
+        """Yield the launch that seeds the random state."""
         number, given = next(self._launches), (self._random,)
         yield LaunchKernel(
             number, RANDOM_KERNEL, given, "single", Geometry(1, 1), Origin(), takes_seed=True
         )
 
     def of(self, steps: Sequence[Step]) -> tuple[HostStep, ...]:
-        """Return what the host does for steps."""
+        """Translate a list of steps."""
         return tuple(made for n, step in enumerate(steps) for made in self._step(step, steps[:n]))
 
     def _step(self, step: Step, before: Sequence[Step]) -> Iterator[HostStep]:
@@ -213,7 +214,7 @@ class _Steps:
 
 
 def _one_byte(value: np.ndarray) -> int:
-    """Return the byte that all bytes of an array are; -1 if they differ or there is none."""
+    """Return the byte that every byte of an array equals; -1 if there is none."""
     data = stored_bytes(value)
     return data[0] if data and data.count(data[:1]) == len(data) else -1
 

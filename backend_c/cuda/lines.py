@@ -1,4 +1,4 @@
-"""Let each thread take neighbouring elements of a loop, which it reads and writes in lines.
+"""Vectorise memory accesses: each thread takes neighbouring elements, loaded and stored as lines.
 
 Neighbouring threads of a loop take neighbouring elements. With one element each, a thread waits for
 four bytes at a time, too few to keep the memory of a GPU busy: with lines of 16 bytes four times as
@@ -43,15 +43,17 @@ _MOST_PARTS = 160  # subexpressions of an element: as many times as a line has e
 
 
 class _Line(NamedTuple):
-    """Say where a line begins: an array, and the offset of the loop's element 0 in it."""
+    """Describe the unit-stride accesses to an array: the offset of the loop's element 0."""
 
     array: Array
     base: Expr
 
 
 def in_lines(loop: Loop) -> tuple[Loop, ...]:
-    """Return a loop whose iterations threads share as one over lines, and one over what is left;
-    the loop alone if it reads and writes no lines, or few."""
+    """Rewrite a shared loop as one over lines of elements, and one over the remaining elements.
+
+    Return the loop alone if it has no unit-stride accesses, or too few lines.
+    """
     if not all(isinstance(s, Let | Store | Assign) for s in loop.body):
         return (loop,)
     if sum(1 for _ in parts(loop.body)) > _MOST_PARTS:
@@ -79,14 +81,14 @@ def in_lines(loop: Loop) -> tuple[Loop, ...]:
 
 
 def _own_names(loop: Loop) -> set[str]:
-    """Return the names of what each iteration has a value of its own of."""
+    """Return the names that each iteration binds anew."""
     return {s.variable.name for s in loop.body if isinstance(s, Let)} | {loop.variable.name}
 
 
 def _renamed(
     loop: Loop, body: Sequence[Statement], ending: str, place: Expr
 ) -> Iterator[Statement]:
-    """Yield statements of a loop for the iteration at a place; their names have an ending."""
+    """Instantiate a loop's statements for the iteration at ``place``; names get an ending."""
     own = _own_names(loop)
     kept = {
         part: part
@@ -102,7 +104,7 @@ def _renamed(
 
 
 def _lines(loop: Loop) -> tuple[list[_Line], list[_Line]]:
-    """Return the lines that a loop reads and those that it writes, each once."""
+    """Return the lines that a loop loads, and those that it stores, without duplicates."""
     own = _own_names(loop)
     written = Counter(s.array.name for s in loop.body if isinstance(s, Store))
     loads: dict[_Line, None] = {}
@@ -120,12 +122,13 @@ def _lines(loop: Loop) -> tuple[list[_Line], list[_Line]]:
         if isinstance(s, Store) and (line := _line(s.array, s.offset, loop, own)) is not None
     ]
     read = {part.array.name for part in parts(loop.body) if isinstance(part, Load)}
+    # A line is stored when all its elements are computed: too late for other accesses to its array.
     kept = [s for s in stores if written[s.array.name] == 1 and s.array.name not in read]
     return list(loads), kept
 
 
 def _loads(body: Sequence[Statement]) -> Iterator[tuple[Load, bool]]:
-    """Yield the loads of statements, and whether each is done in every iteration."""
+    """Yield (load, whether it is unconditional) of statements."""
     for statement in body:
         for expression in expressions(statement):
             waiting = [(expression, True)]
@@ -139,7 +142,7 @@ def _loads(body: Sequence[Statement]) -> Iterator[tuple[Load, bool]]:
 
 
 def _line(array: Array, offset: Expr, loop: Loop, own: set[str]) -> _Line | None:
-    """Return the line of an access whose offset is the loop's variable and what stays the same."""
+    """Return the line of a unit-stride access with a loop-invariant base; None for others."""
     if array.memory is not None or array.is_wide:
         return None
     terms = ix.coefficients(offset)
@@ -157,7 +160,7 @@ def _width(array: Array) -> int:
 
 
 class _Lines:
-    """Write the body of a loop over lines of ``lanes`` elements."""
+    """Write the body of a loop over lines of ``lanes`` elements each."""
 
     def __init__(
         self, loop: Loop, lanes: int, loads: Sequence[_Line], stores: Sequence[_Line]
@@ -168,12 +171,12 @@ class _Lines:
         self._own = _own_names(loop)
 
     def _held(self, letter: str, number: int, line: _Line) -> Array:
-        """Return the array of a thread that has a line."""
+        """Return the local array that holds a line."""
         name = f"{letter}{number}_{self._loop.variable.name}"
         return Array(name, line.array.element_type, self._lanes, mutable=True, is_local=True)
 
     def body(self, number: Variable) -> Iterator[Statement]:
-        """Yield the statements of the line of a number."""
+        """Yield the statements of line number ``number``: loads, its elements unrolled, stores."""
         first = ix.multiply(number, self._lanes)
         start = ix.constant(0)
         for line, held in self._loads.items():
@@ -198,7 +201,7 @@ class _Lines:
         yield from _renamed(self._loop, body, f"_{lane}", place)
 
     def _from_lines(self, statement: Statement, where: Expr) -> Statement:
-        """Return a statement that reads from lines and writes to them."""
+        """Redirect a statement's loads and stores to the local copies of lines."""
 
         def changed(value: Expr) -> Expr:
             if isinstance(value, Load):

@@ -1,8 +1,8 @@
-"""Split kernels for CUDA: a launch for each loop that all threads share, and what is between them.
+"""Split kernels for CUDA into phases, each a launch: at every loop that all threads share.
 
 Threads of different blocks can only wait for each other between launches, so a kernel that packs,
 then multiplies, becomes two; what it does before, between or after, once, is done by launches of
-their own. Values that no phase changes are computed again in each phase that needs them; those that
+their own. Values that no phase changes are rematerialised in each phase that needs them; those that
 one phase computes for others lie in memory in between. The phases of a loop of kind "launches" are
 launched once for each trip, whose number they read from memory.
 """
@@ -41,7 +41,7 @@ _TRIP = Array("trip", S64, 1)  # the number of a trip, an input of the kernels o
 
 
 def split(plan: Plan) -> Plan:
-    """Return the plan with every kernel split where all blocks must have finished."""
+    """Split every kernel of a plan where all blocks must have finished."""
     plan = with_block_loops(plan)
     result = replace(plan, kernels=[], buffers=[*plan.buffers], constants=[*plan.constants])
     trips = _Trips(result)
@@ -64,7 +64,7 @@ def split(plan: Plan) -> Plan:
 
 
 class _Part(NamedTuple):
-    """Name a kernel of another kernel's phase, and the loop over launches that it is in."""
+    """Name the kernel of a phase, and the loop over launches that encloses it."""
 
     kernel: int
     loop: Loop | None
@@ -72,13 +72,13 @@ class _Part(NamedTuple):
 
 @dataclass
 class _Trips:
-    """Hold the numbers of trips, as constants of a plan."""
+    """Hold constants 0, 1, 2, … of a plan: the trip numbers of loops over launches."""
 
     plan: Plan
     buffers: list[Buffer] = field(default_factory=list)
 
     def launched(self, step: Launch, parts: Sequence[_Part]) -> Iterator[Step]:
-        """Yield the launches of the parts of a launch's kernel."""
+        """Yield the launches of the phases of a launch's kernel, those in a loop once per trip."""
         for loop, group in groupby(parts, key=lambda part: part.loop):
             own = [part.kernel for part in group]
             if loop is None:
@@ -98,7 +98,7 @@ class _Trips:
 
 
 class _OfPhase(NamedTuple):
-    """Hold the kernel of a phase, and the loop over launches that it is in."""
+    """Hold the kernel of a phase, and the loop over launches that encloses it."""
 
     kernel: Kernel
     loop: Loop | None
@@ -106,9 +106,9 @@ class _OfPhase(NamedTuple):
 
 @dataclass
 class _Phase:
-    """Hold the statements of a launch; ``is_shared``: they are one loop that all threads share.
+    """Hold the statements of one launch; ``is_shared``: they are one loop that all threads share.
 
-    ``loop`` is the loop of kind "launches" that they are in.
+    ``loop`` is the enclosing loop of kind "launches".
     """
 
     statements: list[Statement] = field(default_factory=list)
@@ -129,7 +129,7 @@ class _Phase:
 
 
 def _phases(kernel: Kernel) -> tuple[list[_OfPhase], tuple[Array, ...]]:
-    """Return the kernels of a kernel's phases in order, and arrays of values that they keep."""
+    """Split a kernel into those of its phases; return also arrays of values live across phases."""
     flat = list(_with_loops(kernel.body))
     floating = {s.variable.name: s for s, _ in flat if isinstance(s, Let) and _floats(s)}
     phases = [_Phase()]
@@ -162,7 +162,7 @@ def _phases(kernel: Kernel) -> tuple[list[_OfPhase], tuple[Array, ...]]:
 
 
 def _with_loops(body: Sequence[Statement]) -> Iterator[tuple[Statement, Loop | None]]:
-    """Yield statements, those of a loop of kind "launches" in its place, each with the loop."""
+    """Yield statements with the enclosing loop of kind "launches", whose body is flattened."""
     for statement in body:
         if isinstance(statement, Loop) and statement.kind == "launches":
             yield from ((inner, statement) for inner in statement.body)
@@ -171,12 +171,12 @@ def _with_loops(body: Sequence[Statement]) -> Iterator[tuple[Statement, Loop | N
 
 
 def _floats(let: Let) -> bool:
-    """Return whether a value is the same in every phase after its place."""
+    """Return whether a let may be rematerialised in later phases: it reads nothing mutable."""
     return not any(map(is_mutable, subexpressions(let.value)))
 
 
 def _needed(body: Sequence[Statement], floating: dict[str, Let]) -> list[Statement]:
-    """Return the values of other phases that statements need, and those that these need."""
+    """Return the lets of other phases that statements depend on, transitively."""
     needed: dict[str, Let] = {}
     waiting = [name for statement in body for name in named(statement)]
     while waiting:
@@ -188,7 +188,8 @@ def _needed(body: Sequence[Statement], floating: dict[str, Let]) -> list[Stateme
 
 
 def _joined(phases: list[_Phase]) -> list[_Phase]:
-    """Join phases between which more than numbers would have to be kept."""
+    """Join phases where one needs more than numbers of another: arrays, opaque or changing
+    values."""
     for first, phase in enumerate(phases):
         for last in range(len(phases) - 1, first, -1):
             if any(not _can_be_kept(name, phase, phases[first + 1 :]) for name in
@@ -201,14 +202,14 @@ def _joined(phases: list[_Phase]) -> list[_Phase]:
 
 
 def _can_be_kept(name: str, phase: _Phase, later: Sequence[_Phase]) -> bool:
-    """Return whether a number can be kept: no opaque value, none that later phases change."""
+    """Return whether a name can be saved between launches: a number that no later phase changes."""
     variable = _variable(name, phase)
     is_number = variable is not None and variable.type.kind != "opaque"
     return is_number and not any(name in one.changed for one in later)
 
 
 def _variable(name: str, phase: _Phase) -> Variable | None:
-    """Return the variable of a name that a phase declares; None for an array."""
+    """Return the variable that a phase declares under a name; None for an array."""
     for statement in phase.statements:
         if isinstance(statement, Let | Mutable) and statement.variable.name == name:
             return statement.variable
@@ -216,7 +217,8 @@ def _variable(name: str, phase: _Phase) -> Variable | None:
 
 
 def _kept(phases: Sequence[_Phase], first: int) -> list[tuple[Variable, Array]]:
-    """Return the values that later phases need, each with the array that keeps it."""
+    """Return the variables that are live across phases, each with the scratch array that saves
+    it."""
     kept: list[tuple[Variable, Array]] = []
     for number, phase in enumerate(phases):
         later = {name for other in phases[number + 1 :] for name in other.named}
@@ -230,7 +232,7 @@ def _kept(phases: Sequence[_Phase], first: int) -> list[tuple[Variable, Array]]:
 
 
 def _restored(phase: _Phase, kept: Sequence[tuple[Variable, Array]]) -> Iterator[Statement]:
-    """Yield the declarations of values that an earlier phase kept."""
+    """Yield the loads of variables that an earlier phase saved."""
     for variable, array in kept:
         if variable.name in phase.named and variable.name not in phase.declared:
             load = Load(array, ix.constant(0))
@@ -238,7 +240,7 @@ def _restored(phase: _Phase, kept: Sequence[tuple[Variable, Array]]) -> Iterator
 
 
 def _saved(phase: _Phase, kept: Sequence[tuple[Variable, Array]]) -> Iterator[Statement]:
-    """Yield the stores of values that later phases need."""
+    """Yield the stores of variables that later phases need."""
     for variable, array in kept:
         if variable.name in phase.declared:
             yield Store(array, ix.constant(0), variable)

@@ -1,4 +1,4 @@
-"""Share the loops of a kernel among blocks and threads.
+"""Distribute the loops of a kernel over blocks and threads.
 
 blocks   a loop that a kernel wrote for blocks: as it says
 grid     a loop over independent iterations: a block takes some of them if its threads can share
@@ -23,7 +23,7 @@ _OF_BLOCKS = ("blocks", "warps")  # loops that a kernel wrote for blocks
 
 
 def mapped(kernel: Kernel) -> Kernel:
-    """Return a kernel whose loops say which threads share them, in the dialect of CUDA.
+    """Return a kernel whose loops have kinds by the threads that share them in CUDA.
 
     Kinds of loops are "parallel", "blocks" and "warps" (over blocks), "parallel lanes" (over all
     threads), "lanes" (over the threads of a block) and "serial".
@@ -35,8 +35,9 @@ def mapped(kernel: Kernel) -> Kernel:
 
 
 def launch_shape(kernel: Kernel) -> str:
-    """Return how a kernel is launched: a ``grid`` of blocks, the same of whole ``warps``, one
-    ``block``, a ``single`` thread.
+    """Return the shape of a kernel's launch (:class:`backend_c.cuda.host_plan.LaunchKernel`).
+
+    A ``grid`` of blocks, the same of whole ``warps``, one ``block``, or a ``single`` thread.
     """
     kinds = {statement.kind for statement in every(kernel.body) if isinstance(statement, Loop)}
     if "warps" in kinds:
@@ -54,7 +55,7 @@ def is_independent(statement: Statement) -> bool:
 
 
 def _shared(statement: Statement, kernel: Kernel) -> tuple[Statement, ...]:
-    """Return what takes the place of a statement of a kernel that all blocks run."""
+    """Distribute a top-level statement of a kernel that all blocks run."""
     if not isinstance(statement, Loop) or not is_independent(statement):
         return (statement,)
     if statement.kind in _OF_BLOCKS:
@@ -67,7 +68,7 @@ def _shared(statement: Statement, kernel: Kernel) -> tuple[Statement, ...]:
 
 
 def _in_block(statement: Statement) -> Statement:
-    """Return a statement of a loop over blocks, whose loops of kind "threads" the threads share."""
+    """Map the loops of kind "threads" in a loop over blocks to the threads of a block."""
     match statement:
         case Loop() if statement.kind == "threads":
             return statement._replace(kind="lanes", body=alone(statement.body))
@@ -76,7 +77,7 @@ def _in_block(statement: Statement) -> Statement:
 
 
 def _is_wide_map(loop: Loop) -> bool:
-    """Return whether a loop computes few long rows, by one loop in lanes with all that stores."""
+    """Return whether a loop computes a few long rows, each by one loop in lanes."""
     *values, last = loop.body
     if not isinstance(last, Loop) or last.kind != "lanes" or last.sums:
         return False
@@ -86,10 +87,10 @@ def _is_wide_map(loop: Loop) -> bool:
 
 
 def _in_all_threads(statement: Statement) -> tuple[Statement, ...]:
-    """Return a statement of which all threads share the loops."""
+    """Distribute a loop over all threads; leave other statements."""
     return _of_all_threads(statement) if isinstance(statement, Loop) else (statement,)
 
 
 def _of_all_threads(loop: Loop) -> tuple[Loop, ...]:
-    """Return a loop that all threads share."""
+    """Distribute a loop over all threads of all blocks, in lines where possible."""
     return in_lines(loop._replace(kind="parallel lanes", body=alone(loop.body)))

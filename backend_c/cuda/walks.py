@@ -1,4 +1,4 @@
-"""Ask statements of a kernel what they name and change, and give them other names."""
+"""Collect the names and arrays that statements read, declare and change, and rename variables."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ def pointers(statement: Statement) -> Iterator[Pointer]:
 
 
 def pointed(statement: Statement) -> Iterator[tuple[Pointer, bool]]:
-    """Yield the pointers of a statement, each with whether what is there is written: twice, read
-    and written, where the function may do both."""
+    """Yield (pointer, whether it is written through) of a call.
+
+    A pointer through which a function may read and write comes twice.
+    """
     for number, pointer in enumerate(pointers(statement)):
         is_line = isinstance(statement, Call) and statement.function.startswith(LINE)
         if is_line:  # to the first address, from the second
@@ -66,7 +68,7 @@ def declared(statement: Statement) -> str | None:
 
 
 def named(statement: Statement) -> Iterator[str]:
-    """Yield the variables and arrays on the stack that a statement and those inside it use."""
+    """Yield the names of variables and local arrays that a statement and those inside it use."""
     for expression in expressions(statement):
         for part in subexpressions(expression):
             if isinstance(part, Variable):
@@ -89,7 +91,7 @@ def named(statement: Statement) -> Iterator[str]:
 
 
 def changed(statement: Statement) -> Iterator[str]:
-    """Yield the variables that a statement and those inside it may set after their declaration."""
+    """Yield the variables that a statement and those inside it assign after their declaration."""
     for one in every([statement]):
         match one:
             case Assign(variable, _):
@@ -105,7 +107,7 @@ def changed(statement: Statement) -> Iterator[str]:
 
 
 def renamed_value(expression: Expr, names: Mapping[str, Variable]) -> Expr:
-    """Return an expression with other variables in the place of some."""
+    """Substitute variables in an expression by name."""
     match expression:
         case Variable():
             return names.get(expression.name, expression)
@@ -116,7 +118,7 @@ def renamed_value(expression: Expr, names: Mapping[str, Variable]) -> Expr:
 
 
 def renamed(statement: Statement, names: Mapping[str, Variable]) -> Statement:
-    """Return a statement with other variables in the place of some."""
+    """Substitute variables in a statement by name."""
     statement = with_expressions(statement, lambda value: renamed_value(value, names))
     statement = with_blocks(statement, lambda block: tuple(renamed(one, names) for one in block))
     match statement:
