@@ -1,8 +1,8 @@
 """Keep compiled libraries in a content-addressed cache, named by the hash of their inputs.
 
-What lies in it is loaded into the process, so nobody else may write there: the directory is its
-user's own and closed to others, a library gets its name by an atomic rename, and its contents are
-checked against the hash stored beside it each time it is taken out.
+Its files are loaded into the process, so nobody else may write there: the directory is its user's
+own and closed to others, a library gets its name by an atomic rename, and its contents are checked
+against the hash stored beside it each time it is taken out.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def open_cache(directory: Directory) -> Cache:
 
 
 def _unusable(directory: Path, why: str) -> str:
-    """Return the message of an error that the directory causes."""
+    """Return the error message for a cache directory that cannot be used."""
     return (
         f"cannot use the cache directory {directory}: {why};"
         f" name a directory of your own that can be written (or set XDG_CACHE_HOME)"
@@ -89,7 +89,7 @@ def _unusable(directory: Path, why: str) -> str:
 
 
 def found(cache: Cache, key: str, kind: str = _LIBRARY) -> Path | None:
-    """Return the library of a key, if it is there and whole, else None."""
+    """Return the library cached under a key; None if it is missing, damaged or another user's."""
     library, expected = cache.directory / (key + kind), cache.directory / (key + _HASH)
     try:
         status = library.lstat()
@@ -130,7 +130,7 @@ def publish(cache: Cache, key: str, built: Path, kind: str = _LIBRARY) -> Path:
 
 
 def place(kept: Path, name: Path) -> None:
-    """Give a kept file another name, too: a link to it, or a copy on another file system.
+    """Link a cached file to another name, or copy it to another file system.
 
     Raises OSError if it is gone.
     """
@@ -141,8 +141,10 @@ def place(kept: Path, name: Path) -> None:
 
 
 def copy_parts(cache: Cache, directory: Path) -> None:
-    """Give a new cache what programs are made of, objects, headers and what is known of compilers,
-    but no program. What goes or is published meanwhile is left out."""
+    """Fill a new cache with objects, precompiled headers and notes on compilers, but no program.
+
+    Files that vanish or are published meanwhile are left out.
+    """
     directory.mkdir(mode=0o700)
     for kept in cache.directory.iterdir():
         with suppress(OSError):
@@ -153,7 +155,7 @@ def copy_parts(cache: Cache, directory: Path) -> None:
 
 
 def noted(cache: Cache, key: str, kind: str = _NOTE) -> str | None:
-    """Return what :func:`take_note` wrote under a key, if it is whole, else None."""
+    """Return the text that :func:`take_note` stored under a key; None if missing or damaged."""
     path = cache.directory / (key + kind)
     try:
         status = path.lstat()
@@ -165,7 +167,7 @@ def noted(cache: Cache, key: str, kind: str = _NOTE) -> str | None:
 
 
 def take_note(cache: Cache, key: str, text: str, kind: str = _NOTE) -> None:
-    """Keep a short text under a key."""
+    """Store a short text, with its hash, under a key."""
     hashed = hashlib.sha256(text.encode()).hexdigest()
     try:
         with workspace(cache) as directory:
@@ -178,9 +180,9 @@ def take_note(cache: Cache, key: str, text: str, kind: str = _NOTE) -> None:
 
 
 def remembered(cache: Cache, key: str, make: Callable[[], str]) -> str:
-    """Return a text that is made once and kept under a key.
+    """Return the text cached under a key; make and store it the first time.
 
-    It saves time alone: where nothing can be written, it is made each time.
+    Where nothing can be written, it is made each time.
     """
     text = noted(cache, key, _KNOWN)
     if text is None:
@@ -191,7 +193,7 @@ def remembered(cache: Cache, key: str, make: Callable[[], str]) -> str:
 
 
 def stamp(path: str | Path) -> str:
-    """Return what changes when a file does: its number, size and times, with the path as given."""
+    """Return a fingerprint of a file: its path, device, inode, size and times."""
     status = os.stat(path)
     times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
     return f"{path} {status.st_dev} {status.st_ino} {status.st_size} {times}"

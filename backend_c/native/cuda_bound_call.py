@@ -1,4 +1,4 @@
-"""Run a program on the same memory of a GPU, as often as wanted, and measure it."""
+"""Run a program repeatedly on the same memory of a GPU, and measure its kernels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AHEAD = 10.0  # milliseconds of runs before one whose launches are timed
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """Say what the launches of a kernel took in one run, together; in milliseconds."""
+    """Hold the total milliseconds of a kernel's launches in one run."""
 
     kernel: str
     instruction: str
@@ -53,8 +53,11 @@ class BoundCall:
         self.results = results
 
     def enqueue(self, seed: int = 0) -> None:
-        """Start a run, which ends before later ones begin; only a loop or a branch of the host is
-        waited for. Raises DeviceError for what the driver reports."""
+        """Start a run asynchronously; later runs follow it in the stream.
+
+        Only loops and branches of the host wait for the GPU. Raises DeviceError for the driver's
+        errors.
+        """
         with self._running, self._steps.device.current():
             self._steps.run(self._given, self._found, seed)
 
@@ -83,9 +86,9 @@ class BoundCall:
         return least
 
     def profile(self, seed: int = 0) -> list[KernelTime]:
-        """Run once with the GPU's clock read around each launch; the longest kernels first.
+        """Run once, timing each launch by the GPU's clock; return the longest kernels first.
 
-        Usual runs are queued before it, so that the GPU has not to wait for the host.
+        Usual runs are queued before it, so that the GPU does not have to wait for the host.
         """
         device, timed = self._steps.device, list[tuple[LaunchKernel, Any, Any]]()
         ahead = min(_MOST, math.ceil(_AHEAD / self.time(1, seed)))
@@ -113,7 +116,7 @@ class BoundCall:
 
 @contextmanager
 def _events(device: Device, count: int) -> Iterator[list[Any]]:
-    """Hold events of the device's current context."""
+    """Create events in the device's current context, and destroy them at the end."""
     events = [device.driver.made("cuEventCreate", "CUevent", 0) for _ in range(count)]
     try:
         yield events

@@ -35,10 +35,11 @@ class CudaCompiler(Protocol):
 
     @property
     def version(self) -> str:
-        """Return all that results depend on besides the text."""
+        """Return the text, besides the source, that results depend on: compiler, version, flags."""
 
     def compiled(self, text: str, architecture: str, directory: Path) -> Path:
-        """Return the file of a cubin, made in a directory; raise ToolchainError with the errors."""
+        """Compile to a cubin in a directory; return its path. Raise ToolchainError with the
+        errors."""
 
 
 def cubin(text: str, architecture: str, compiler: CudaCompiler, cache: Cache) -> bytes:
@@ -81,7 +82,7 @@ class Nvcc:
         self.version = "\n".join([*self._words, version])
 
     def compiled(self, text: str, architecture: str, directory: Path) -> Path:
-        """Return the file of a cubin."""
+        """Compile to a cubin in a directory; return its path."""
         (directory / "module.cu").write_text(text, "utf-8")
         words = [*self._words, f"-arch={architecture}", "module.cu", "-o", "module.cubin"]
         require(run(words, str(directory)), Compiler((self._words[0],), "", ()))
@@ -104,7 +105,7 @@ class Nvrtc:
         self.version = "\n".join(own)
 
     def compiled(self, text: str, architecture: str, directory: Path) -> Path:
-        """Return the file of a cubin."""
+        """Compile to a cubin in a directory; return its path."""
         ffi, library = self._ffi, self._library
         program = ffi.new("nvrtcProgram *")
         names = [ffi.new("char[]", name) for name in (b"stdint.h", b"string.h")]
@@ -157,7 +158,7 @@ def _declared() -> Any:
 
 
 def _libraries(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield where NVRTC may be: as HLO_NVRTC says, in Python's packages, on the loader's path."""
+    """Yield the places where NVRTC may be: HLO_NVRTC, Python's packages, the loader's path."""
     if chosen := environ.get("HLO_NVRTC", ""):
         yield chosen
         return

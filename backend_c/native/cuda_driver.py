@@ -62,8 +62,10 @@ class DriverError(DeviceError):
 
 
 class Driver:
-    """Call a driver; ``library`` has the functions, for whoever knows what they return, ``ffi`` the
-    types; ``version`` is that of CUDA."""
+    """Call the functions of a driver, as declared in the header; ``version`` is that of CUDA.
+
+    ``library`` has the functions, for callers that check results themselves, ``ffi`` the types.
+    """
 
     def __init__(self, path: str | Path = DRIVER) -> None:
         self.ffi = _declared()
@@ -101,21 +103,21 @@ class Driver:
         before: Sequence[Any] = (),
         doing: str = "",
     ) -> Any:
-        """Call a function that writes what it makes to its first argument, or to the one behind
-        those ``before`` it, and return that."""
+        """Call a function with an output pointer, after the arguments ``before``; return what it
+        wrote."""
         place = self.ffi.new(f"{c_type} *")
         self.call(function, *before, place, *words, doing=doing)
         return place[0]
 
     def require(self, code: int, doing: str) -> None:
-        """Raise what a function's result says."""
+        """Raise the error that a function's result code stands for, if it is one."""
         if code == _OUT_OF_MEMORY:
             raise Unsupported(f"{doing}: the memory of the GPU does not suffice")
         if code:
             raise DriverError(code, *self._described(code), doing)
 
     def _described(self, code: int) -> tuple[str, str]:
-        """Return the name of an error, and what it means."""
+        """Return the name and the description of an error code."""
         texts = []
         for function in (self.library.cuGetErrorName, self.library.cuGetErrorString):
             place = self.ffi.new("const char **")
@@ -154,7 +156,7 @@ class Device:
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Make the context that of the calling thread, and give back the one before."""
+        """Make the device's context current in this thread, and restore the previous one."""
         self.driver.call("cuCtxPushCurrent_v2", self._context)
         try:
             yield
@@ -195,7 +197,7 @@ class LoadedModule:
             )
 
     def function(self, name: str) -> Any:
-        """Return a kernel; the device's context is current."""
+        """Return a kernel's handle; the device's context must be current."""
         return self.device.driver.made(
             "cuModuleGetFunction", "CUfunction", self.handle, name.encode(), doing=name
         )

@@ -43,7 +43,7 @@ _SYMBOL = re.compile(r"([0-9a-f]+) (?:([0-9a-f]+) )?\w (.*)")
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Choose how kernels run: threads of a block, blocks of a grid, and the order of both.
+    """Choose how kernels are emulated: threads of a block, blocks of a grid, and their order.
 
     ``seed`` 0 is the order of their numbers; others draw one for each interval between barriers.
     """
@@ -77,7 +77,7 @@ def build_emulated(sources: Mapping[str, str], compiler: Compiler, cache: Cache)
 
 
 def emulation_key(parts: Sequence[str], compiler: Compiler) -> str:
-    """Hash what something that is compiled with the files of the emulation depends on."""
+    """Hash all that a build with the files of the emulation depends on."""
     files = sorted(file for file in EMULATION.rglob("*") if file.is_file())
     texts = [file.read_text("utf-8") for file in (*files, DECLARATIONS)]
     return digest([*compiler.command, compiler.version, *EMULATION_FLAGS, *parts, *texts])
@@ -107,7 +107,7 @@ def build_emulated_in(directory: str, sources: Mapping[str, str], compiler: Comp
 
 
 def with_table(text: str) -> str:
-    """Return a unit of CUDA with the table of its kernels behind it, which a cubin has."""
+    """Append the table of its kernels to a unit of CUDA, as a cubin has one."""
     kernels = " ".join(f"HLO_KERNEL({name})" for name in LAUNCHED.findall(text))
     return f"{text}\nHLO_KERNELS({kernels})\n"
 
@@ -195,33 +195,33 @@ class EmulatedLibrary:
         self._schedule: Schedule | None = _USUAL
 
     def choose(self, schedule: Schedule | None) -> None:
-        """Run the next calls by a schedule, or as they are planned."""
+        """Select the schedule of the next calls; None for the planned geometries."""
         self._schedule = schedule
         self._choose(schedule.seed if schedule else 0)
 
     def launch(
         self, device: Device, step: LaunchKernel, function: Any, words: Any, stream: Any
     ) -> None:
-        """Launch a kernel by the schedule; the engine is told what a GPU does not know."""
+        """Launch a kernel by the schedule, after telling the engine the sizes of its arrays."""
         elements = self._ffi.new("int64_t[]", [operand.elements for operand in step.operands])
         self._driver.hlo_emulated_tell(step.number, elements, len(step.operands))
         chosen = _scheduled(step, self._schedule) if self._schedule else step.geometry
         launch_as_planned(device, step, function, words, stream, chosen)
 
     def findings(self, launched: Sequence[LaunchKernel]) -> EmulationError | None:
-        """Return what the engine found in the kernel that failed, None if it found nothing."""
+        """Return what the engine found in the kernel that failed; None if nothing."""
         self._driver.hlo_emulated_forgive()
         place = self._symbol("const hlo_finding *(*)(void)", "hlo_emulation_findings")()
         kept = [one for one in place[0:_MOST_FINDINGS] if one.kind]
         return EmulationError([self._told(one, launched) for one in kept]) if kept else None
 
     def _symbol(self, c_type: str, name: str) -> Any:
-        """Return a function of the library."""
+        """Return a function of the library as a pointer of a C type."""
         found = self._driver.hlo_emulated_symbol(self.module.handle, name.encode())
         return self._ffi.cast(c_type, found)
 
     def _told(self, one: Any, launched: Sequence[LaunchKernel]) -> Finding:
-        """Tell a finding of the engine."""
+        """Convert a finding of the engine to a :class:`Finding`."""
         found = Found(*(getattr(one, field.name) for field in fields(Found)))
         launch = launched[found.launch]
         memory = self._shared_name(found.shared)
@@ -231,7 +231,7 @@ class EmulatedLibrary:
         return told(found, kernel, memory, self._line(found.place) if found.place else "")
 
     def _shared_name(self, place: int) -> str:
-        """Name the shared array at an offset, or the one before it."""
+        """Describe an offset in shared memory by the array that it is in, or is beyond."""
         before = [(start, end, name) for start, end, name in self._shared if start <= place]
         if place < 0 or not before:
             return "memory of nobody"
@@ -240,7 +240,7 @@ class EmulatedLibrary:
         return f"byte {place - start} of shared {name}{beyond}"
 
     def _line(self, place: int) -> str:
-        """Return file:line of an offset in the library, if it can be told."""
+        """Return file:line of an offset in the library; empty if unknown."""
         # The call returns behind the access: the line is that of the byte before.
         done = run(["addr2line", "-e", str(self._path), hex(place - 1)])
         file, _, line = done.stdout.strip().partition(":")
@@ -248,7 +248,7 @@ class EmulatedLibrary:
 
 
 def _scheduled(step: LaunchKernel, schedule: Schedule) -> Geometry:
-    """Return the geometry of a launch by a schedule, as far as its shape allows."""
+    """Return a launch's geometry by a schedule, within what its shape allows."""
     blocks = schedule.blocks if step.shape in ("grid", "warps") else 1
     threads = 1 if step.shape == "single" else schedule.threads
     threads = -(-threads // WARP) * WARP if step.shape == "warps" else threads

@@ -131,7 +131,7 @@ class CudaExecutable:
             self.close()
 
     def _memory(self, block: str, number: int, size: int) -> int:
-        """Return the address of an argument or a result that is copied: always the same."""
+        """Return the device address of an argument or a result, which is the same in every call."""
         key = block, number
         if key not in self._held:
             self._held[key] = DeviceMemory(self._device, size)
@@ -147,7 +147,8 @@ class CudaExecutable:
             )  # fmt: skip
 
     def _download(self, array: Array, address: int) -> None:
-        """Copy from the GPU; the array is written when the stream has been waited for."""
+        """Queue the copy of an array from the GPU; it is there once the stream has been waited
+        for."""
         if array.nbytes:
             self._driver.call(
                 "cuMemcpyDtoHAsync_v2", self._driver.ffi.from_buffer(array), address, array.nbytes,

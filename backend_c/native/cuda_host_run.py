@@ -1,4 +1,4 @@
-"""Walk through a host plan with the driver's calls, and what repeats itself as CUDA graphs.
+"""Execute a host plan by the driver's calls; repeated stretches of steps become CUDA graphs.
 
 Steps between two decisions of the host (a loop, a branch) are a *stretch*. One that is run again
 with the same addresses is captured as a graph, which is launched by one call: that takes a GPU's
@@ -42,7 +42,7 @@ Blocks = Mapping[str, Sequence[int]]
 
 
 class _Stretch:
-    """Hold steps without a decision of the host; ``driver`` and ``stream`` are what they run on.
+    """Hold consecutive steps without a decision of the host, and their graph once captured.
 
     ``moves``: they touch arguments or results, whose addresses change, or take the seed.
     """
@@ -55,7 +55,7 @@ class _Stretch:
         self._graph: Any = None
 
     def do(self, each: Callable[[Simple], None], has_graphs: bool) -> None:
-        """Do the steps: each by the function given, or all by a graph of what that does."""
+        """Run the steps: each by ``each``, or all by a graph captured from that."""
         if not has_graphs or len(self.steps) < _FEWEST:
             _do_all(each, self.steps)
         elif self._graph is None and self._runs < _HELD_BACK:
@@ -67,7 +67,7 @@ class _Stretch:
             self._driver.call("cuGraphLaunch", self._graph, self._stream, doing="launching a graph")
 
     def _captured(self, each: Callable[[Simple], None]) -> Any:
-        """Return an executable graph of the steps."""
+        """Capture the steps as an executable graph."""
         self._driver.call("cuStreamBeginCapture_v2", self._stream, _BY_THREAD)
         try:
             _do_all(each, self.steps)
@@ -79,7 +79,7 @@ class _Stretch:
             self._driver.call("cuGraphDestroy", graph)
 
     def forget(self) -> None:
-        """Free the graph, whose addresses are those of no run to come."""
+        """Free the graph: its addresses are outdated."""
         graph, self._graph, self._runs = self._graph, None, 0
         if graph is not None:
             with suppress(DeviceError):  # the context may be lost
@@ -93,7 +93,7 @@ def _do_all(each: Callable[[Simple], None], steps: Iterable[Simple]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """Hold a loop; ``trips`` are known, or the body has the condition after it."""
+    """Hold a loop; unless ``trips`` is known, the condition is repeated at the end of the body."""
 
     predicate: Place
     condition: list[_Part]
@@ -111,7 +111,7 @@ _Part = _Stretch | _Loop | _Switch
 
 
 def _written_out(steps: Sequence[HostStep]) -> Iterator[HostStep]:
-    """Yield steps with the trips of loops in their place, where these are known and few."""
+    """Unroll the loops whose trip counts are known and small."""
     for step in steps:
         if isinstance(step, HostLoop) and step.trips is not None:
             body = list(_written_out(step.body))
@@ -135,8 +135,8 @@ def _stretches(parts: Iterable[_Part]) -> Iterator[_Stretch]:
 class HostRun:
     """Run the host plan of a loaded module on a stream of its own.
 
-    ``fixed`` has the addresses of the constants and of the workspace. With another launcher than
-    the usual one each launch is made by it, and no graph.
+    ``fixed`` has the addresses of the constants and of the workspace. ``launcher`` makes each
+    launch; graphs are used only with the default one.
     """
 
     def __init__(
@@ -168,8 +168,11 @@ class HostRun:
         seed: int,
         launcher: Launcher | None = None,
     ) -> None:
-        """Do all steps on arguments and results at these addresses; what has no decision of the
-        host is not waited for. With a launcher each kernel is launched by it."""
+        """Queue all steps, with arguments, results at these addresses; ``launcher`` makes each
+        launch.
+
+        Returns without waiting for steps after the last decision of the host.
+        """
         self._since = {}
         self._place(given, found, seed)
         usual = self._launcher, self._has_graphs
@@ -181,7 +184,7 @@ class HostRun:
             self._launcher, self._has_graphs = usual
 
     def synchronize(self) -> None:
-        """Wait for the stream; an error is that of one of the launches since the last time."""
+        """Wait for the stream; an error names the launches since the last synchronisation."""
         since, self._since = self._since, {}
         try:
             self._driver.call("cuStreamSynchronize", self.stream, doing="waiting for the GPU")
@@ -198,7 +201,7 @@ class HostRun:
             self.stream = None
 
     def _function(self, module: LoadedModule, step: LaunchKernel) -> Any:
-        """Return the kernel of a launch, which may use the shared memory that it asks for."""
+        """Return a launch's kernel, allowed to use the dynamic shared memory that it asks for."""
         function, shared = module.function(step.kernel), step.geometry.shared
         if shared > STATIC_SHARED:
             doing = f"asking for {shared} bytes of shared memory for {step.kernel}"
@@ -206,7 +209,7 @@ class HostRun:
         return function
 
     def _divided(self, steps: Sequence[HostStep]) -> list[_Part]:
-        """Divide steps at the decisions of the host; short loops of known trips are written out."""
+        """Divide steps into stretches, at the decisions of the host; unroll short counted loops."""
         parts: list[_Part] = []
         simple: list[Simple] = []
         for step in _written_out(steps):
@@ -240,7 +243,7 @@ class HostRun:
                 return target.block not in self._fixed
 
     def _place(self, given: Sequence[int], found: Sequence[int], seed: int) -> None:
-        """Take the addresses of a run; graphs of others are not worth keeping."""
+        """Set the addresses of a run; if they changed, free the graphs that depend on them."""
         at = [list(given), list(found), seed if self._host.uses_seed else 0]
         if at == self._at:
             return
@@ -268,7 +271,7 @@ class HostRun:
                     self._do(part.cases[self._chosen(part.step)])
 
     def _simple(self, step: Simple) -> None:
-        """Do a step that the stream takes."""
+        """Queue a step that needs no decision of the host."""
         match step:
             case LaunchKernel():
                 ready = self._launches[step.number]
@@ -281,7 +284,7 @@ class HostRun:
                 self._driver.call("cuMemsetD8Async", *words, doing="filling")
 
     def _chosen(self, step: HostSwitch) -> int:
-        """Return the case that the selector of a branch chooses."""
+        """Read the selector of a branch; return the number of its case."""
         words = ("uint8_t", 1) if step.is_pred else ("int32_t", 4)
         value = self._read(words[0], step.selector, words[1])
         if step.is_pred:
@@ -290,7 +293,7 @@ class HostRun:
         return value if 0 <= value < last else last
 
     def _read(self, c_type: str, place: Place, size: int) -> int:
-        """Return a number in memory of the GPU when all before is done."""
+        """Wait for the GPU and read a number from its memory."""
         number = self._driver.ffi.new(f"{c_type} *")
         self._driver.call(
             "cuMemcpyDtoHAsync_v2", number, self._address(place), size, self.stream,
@@ -300,7 +303,7 @@ class HostRun:
         return int(number[0])
 
     def _address(self, place: Place) -> int:
-        """Return the address of a place in this run."""
+        """Return the device address of a place in this run."""
         if place.block in self._fixed:
             return self._fixed[place.block] + place.offset
         return self._blocks[place.block][place.offset]

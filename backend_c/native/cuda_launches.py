@@ -1,4 +1,4 @@
-"""Launch kernels by the driver: what is known before a run is written once."""
+"""Launch kernels by the driver, with argument tables prepared once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def launch_as_planned(
     stream: Any,
     chosen: Geometry | None = None,
 ) -> None:
-    """Launch a kernel in the geometry that its step has, or in the chosen one."""
+    """Launch a kernel in its planned geometry, or in ``chosen``."""
     blocks, threads, shared = chosen or step.geometry
     null = device.driver.ffi.NULL
     device.driver.call(
@@ -34,9 +34,9 @@ def launch_as_planned(
 
 
 class PreparedLaunch:
-    """Hold a launch whose arguments need only the addresses of a run.
+    """Hold a launch whose argument table lacks only the addresses of a run.
 
-    ``moving`` are the arguments in memory of the caller: number, block and number there.
+    ``moving`` lists the arguments in memory of the caller: (number, block, number there).
     """
 
     __slots__ = ("_addresses", "function", "moving", "step", "words")
@@ -61,13 +61,13 @@ class PreparedLaunch:
 
 
 def told(step: LaunchKernel) -> str:
-    """Name a kernel and its instruction."""
+    """Describe a launch for messages: its kernel and the instruction."""
     instruction = step.origin.instruction
     return f"{step.kernel} (%{instruction})" if instruction else step.kernel
 
 
 def one_of(since: Sequence[LaunchKernel]) -> str:
-    """Name the launches that may have failed, for the start of a message."""
+    """Return the start of an error message: which of some launches may have failed."""
     names = list(dict.fromkeys(map(told, since)))
     if not names:
         return ""

@@ -25,9 +25,9 @@ _VERSION = 3
 
 
 class DeviceArray:
-    """Hold a row-major array in memory of a GPU: a result, which is written when it is returned.
+    """Hold a row-major array in memory of a GPU: a result, complete when it is returned.
 
-    ``numpy()`` copies it.
+    ``numpy()`` copies it to the host.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class DeviceArray:
 
 
 class DeviceInput:
-    """Hold the memory of an argument on the GPU; ``data`` is what is to be copied there, if any.
+    """Hold the device memory of an argument; ``data`` is the host array to copy there, if any.
 
     ``stream`` is the one to wait for before it is read, None if there is none.
     """
@@ -111,8 +111,10 @@ class DeviceInput:
 def device_arguments(
     device: Device, parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]
 ) -> list[DeviceInput]:
-    """Return the memory of one value for each parameter on a GPU; raise ArgumentError for the first
-    that does not fit."""
+    """Return the device memory of the arrays in one value for each parameter.
+
+    Raises ArgumentError for the first value that does not fit.
+    """
     if len(values) != len(parameters):
         raise ArgumentError(f"{len(parameters)} arguments are expected, {len(values)} were given")
     found: list[DeviceInput] = []
@@ -122,7 +124,7 @@ def device_arguments(
 
 
 def _inputs(device: Device, what: str, shape: Shape, value: Value) -> Iterator[DeviceInput]:
-    """Yield the memory of each array of a value."""
+    """Yield the device memory of each array in a value of a shape."""
     if isinstance(shape, TupleShape):
         if not isinstance(value, tuple) or len(value) != len(shape.elements):
             raise ArgumentError(f"{what}: expected {shape}, got {described(value)}")
@@ -143,7 +145,7 @@ def _inputs(device: Device, what: str, shape: Shape, value: Value) -> Iterator[D
 
 
 def _copied(device: Device, memory: Memory) -> DeviceInput:
-    """Return memory for an array of the host, which is to be copied there."""
+    """Allocate device memory for an array of the host, to be copied there."""
     place = DeviceMemory(device, memory.data.nbytes)
     return DeviceInput(device, place.address, place, memory.data)
 

@@ -66,7 +66,7 @@ def is_on_device(value: Any) -> bool:
 
 
 def _function(name: str, result: Any, *parameters: Any) -> Callable[..., Any]:
-    """Return a function of Python's C interface."""
+    """Return a function of Python's C API with its types."""
     return ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))
 
 
@@ -78,14 +78,15 @@ _address = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, c
 
 
 class _Exports:
-    """Keep what others have pointers to, until they say that they are done."""
+    """Keep exported tensors, and the memory behind them, alive until their consumers release
+    them."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[object, ...]] = {}
         self._deleter, self._destructor = _RELEASE(self._delete), _RELEASE(self._destroy)
 
     def capsule(self, tensor: _Tensor, *kept: object) -> Any:
-        """Return a capsule for a tensor; what it needs is kept."""
+        """Return a capsule for a tensor; ``kept`` lives until it is released."""
         managed = _Managed(tensor, None, ctypes.cast(self._deleter, ctypes.c_void_p))
         address = ctypes.addressof(managed)
         self._kept[address] = (managed, *kept)
@@ -110,10 +111,10 @@ def exported(
     device: tuple[int, int],
     owner: object,
 ) -> Any:
-    """Return a capsule for a row-major array of a device, its kind and number; ``owner`` lives
-    until it is released.
+    """Return a capsule for a row-major array on ``device = (kind, number)``.
 
-    Raises BufferError, as the protocol has it, for types that DLPack has no name for.
+    ``owner`` lives until it is released. Raises BufferError, as the protocol has it, for types that
+    DLPack has no name for.
     """
     kind = kind_of(dtype)
     if kind is None:
@@ -124,7 +125,7 @@ def exported(
 
 
 class View:
-    """Hold an array of another library until this object goes.
+    """Hold an array imported from another library; release it with this object.
 
     ``strides`` count elements; None is row-major.
     """
@@ -149,5 +150,5 @@ class View:
 
 
 def imported(value: Any) -> View:
-    """Take an array of another library."""
+    """Import an array of another library by DLPack."""
     return View(value)

@@ -41,7 +41,7 @@ def build_project(directory: Path, compiler: Compiler, cache: Cache) -> Path:
 
 
 def _object(name: str, compiler: Compiler, cache: Cache) -> Path:
-    """Return the object file of a part of the emulation, compiled if it is not cached."""
+    """Return the object file of a part of the emulation, from the cache or compiled."""
     key = emulation_key([name], compiler)
     known = found(cache, key, OBJECT)
     if known is not None:

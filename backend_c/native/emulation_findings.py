@@ -1,4 +1,4 @@
-"""Tell what the emulation of CUDA found: the kernel, the block and the thread, the memory."""
+"""Describe the errors that the emulation of CUDA found: kernel, block, thread and memory."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Describe one thing that a kernel does wrong.
+    """Describe one error of a kernel: a race, an access out of bounds, a barrier not reached.
 
-    ``kind`` is the same for the same mistake elsewhere. ``kernel`` is its name in the text,
-    ``instruction`` what it computes in HLO. ``code`` is file:line of the access.
+    ``kind`` names the class of error. ``kernel`` is the kernel's name in the text, ``instruction``
+    what it computes in HLO. ``code`` is file:line of the access.
     """
 
     kind: str
@@ -63,8 +63,11 @@ class Finding:
 
 
 class EmulationError(Error):
-    """A kernel did what no GPU has to bear: a race, an access outside of memory, a barrier that
-    some threads do not reach. ``findings`` has each of them once."""
+    """Raised for undefined behaviour of a kernel: races, accesses out of bounds, barriers not
+    reached.
+
+    ``findings`` has each error once.
+    """
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
@@ -73,7 +76,7 @@ class EmulationError(Error):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hold a finding as the engine keeps it; ``struct hlo_finding`` has the same fields."""
+    """Hold a finding as the engine reports it; ``struct hlo_finding`` has the same fields."""
 
     kind: int
     launch: int
@@ -92,7 +95,10 @@ class Found:
 
 
 def told(found: Found, kernel: tuple[str, str], memory: str, code: str) -> Finding:
-    """Tell a finding of a kernel (its name, its instruction), of memory by name, in the code."""
+    """Convert the engine's finding to text; ``kernel`` is (name, instruction).
+
+    ``memory`` and ``code`` describe the array and the line of the access.
+    """
     kind = _KINDS[found.kind]
     other = "a thread of another block" if found.is_other_block else f"thread {found.other_thread}"
     unordered = "" if found.is_other_block else ", without a barrier between"

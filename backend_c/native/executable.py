@@ -49,10 +49,10 @@ class Explains(Protocol):
 class Executable:
     """Run a compiled program on the arrays of its parameters; ``source`` is its C by file name.
 
-    ``parameters`` are the entry's names and shapes in
-    order, ``result`` is its root's shape. ``threads`` is the number of OpenMP threads of a call;
-    None leaves it to OpenMP. ``profiler`` knows the module. Calls from several threads run one
-    after the other, as they share the workspace.
+    ``parameters`` are the entry's names and shapes in order, ``result`` is its root's shape.
+    ``threads`` is the number of OpenMP threads of a call; None leaves it to OpenMP. ``profiler``
+    explains the module; None if it is unknown. Calls from several threads run one after the other,
+    as they share the workspace.
     """
 
     def __init__(
@@ -154,13 +154,13 @@ class Executable:
         return list(zip(words[::2], words[1::2], strict=True))
 
     def in_threads(self, threads: int) -> Self:
-        """Return the same program, run by so many threads."""
+        """Return the same program with ``threads`` OpenMP threads."""
         other = copy.copy(self)
         other._choose(threads)
         return other
 
     def _choose(self, threads: int | None) -> None:
-        """Prepare calls by so many threads."""
+        """Prepare the entry point for a number of threads."""
         self._threads = threads
         self._entry = _entry(self._library, self._number, threads)
         shapes = [shape for _, shape in self._parameters]
@@ -170,7 +170,7 @@ class Executable:
             self._plain = call
 
     def _outputs(self, inputs: Sequence[Memory], out: Value | None) -> list[Memory]:
-        """Return the memory of the result: of ``out`` if that is given, else allocated."""
+        """Return the memory of the results: that of ``out``, or new."""
         if out is None:
             return [Memory.empty(shape) for shape in array_leaves(self._result)]
         outputs = given_results(self._result, out)
@@ -180,7 +180,7 @@ class Executable:
     def _words(
         self, inputs: Sequence[Memory], outputs: Sequence[Memory], seed: int
     ) -> tuple[tuple[Any, ...], object]:
-        """Return the arguments of the entry point, and what has to live as long as they do."""
+        """Return the entry point's arguments, and an object that keeps their memory alive."""
         kept = _buffers(inputs), _buffers(outputs)
         tables = [_FFI.new(_TABLE, buffers) for buffers in kept]
         return (*tables, *self._blocks, seed & _SEED), kept
@@ -214,7 +214,7 @@ class Bound:
 
 
 def _entry(library: LoadedLibrary, number: int | None, threads: int | None) -> Entry:
-    """Return a library's entry point of a number, run by so many threads."""
+    """Return a library's entry point, with OpenMP's number of threads set around each call."""
     entry: Entry = library.entry(number)
     if threads is None:
         return entry
@@ -236,7 +236,7 @@ def _entry(library: LoadedLibrary, number: int | None, threads: int | None) -> E
 
 
 def _aligned(size: int) -> Array:
-    """Allocate bytes that start at a cache line."""
+    """Allocate bytes aligned to a cache line."""
     try:
         memory = np.empty(size + _ALIGNMENT, np.uint8)
     except (MemoryError, ValueError) as error:  # NumPy's error where 64 bits do not count them
@@ -252,10 +252,10 @@ def _address(array: Array) -> int:
 
 
 def _bytes(block: Array) -> Any:
-    """Return the bytes of a block for C; they hold it."""
+    """Return a C view of a block's bytes, which keeps the block alive."""
     return _FFI.from_buffer("unsigned char[]", block)
 
 
 def _buffers(memories: Sequence[Memory]) -> list[Any]:
-    """Return arrays for C, which they hold; each bounded one's sizes come after its data."""
+    """Return C views of all arrays, each bounded one's sizes after its data."""
     return [_FFI.from_buffer(array) for memory in memories for array in memory.arrays()]

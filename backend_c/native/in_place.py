@@ -1,6 +1,6 @@
-"""Find arrays that C can read or write where they are: of the layout that generated code has.
+"""Check that arrays can be passed to C without conversion: layout, alignment, exact shape.
 
-They are row-major, aligned, and of exactly the shape: nothing is converted, so a later change of an
+They are row-major, aligned, and of exactly the shape: nothing is copied, so a later change of an
 argument is seen by the next run, and a result lies in the array that the caller gave for it.
 """
 
@@ -25,8 +25,10 @@ _CONVERTED = "is converted at each call: call the executable without bind and ou
 def bound_arguments(
     parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]
 ) -> list[Memory]:
-    """Return the memory of one value for each parameter; raise ArgumentError where it is not in
-    place."""
+    """Return the memory of the arrays in one value for each parameter, without conversion.
+
+    Raises ArgumentError for an array that would need one.
+    """
     if len(values) != len(parameters):
         raise ArgumentError(f"{len(parameters)} arguments are expected, {len(values)} were given")
     found = list[Memory]()
@@ -36,13 +38,12 @@ def bound_arguments(
 
 
 def given_results(shape: Shape, out: Value) -> list[Memory]:
-    """Return the memory of the arrays given for a result; raise ArgumentError where they do not
-    fit."""
+    """Return the memory of the arrays given for a result; raise ArgumentError for unfit ones."""
     return list(_memories("out", shape, out, written=True))
 
 
 def require_apart(inputs: Sequence[Memory], outputs: Sequence[Memory]) -> None:
-    """Raise ArgumentError if results would be written over arguments, or over each other."""
+    """Raise ArgumentError if results overlap arguments or each other."""
     spans = [(*_span(memory.data), False) for memory in inputs]
     spans += [(*_span(memory.data), True) for memory in outputs]
     end, end_of_results = 0, 0
@@ -57,13 +58,13 @@ def require_apart(inputs: Sequence[Memory], outputs: Sequence[Memory]) -> None:
 
 
 def require_fixed(what: str, shape: Shape) -> None:
-    """Raise ArgumentError for a shape of which arrays are converted at each call."""
+    """Raise ArgumentError for a shape whose arrays are converted at each call."""
     if not is_fixed(shape):
         raise ArgumentError(f"{what}: {shape} {_CONVERTED}")
 
 
 def is_fixed(shape: Shape) -> bool:
-    """Return whether all arrays of a shape have one size and lie in memory as NumPy has them."""
+    """Return whether all arrays of a shape are static and have NumPy's memory layout."""
     return all(
         not leaf.is_dynamic and storage_type(leaf.element_type) == leaf.element_type.numpy
         for leaf in array_leaves(shape)
@@ -71,13 +72,14 @@ def is_fixed(shape: Shape) -> bool:
 
 
 def _span(array: Array) -> tuple[int, int]:
-    """Return the first address of a contiguous array, and the one after its last."""
+    """Return the address range of a contiguous array: its first byte, and the one after its
+    last."""
     first = int(_FFI.cast(_ADDRESS, _FFI.from_buffer(array)))
     return first, first + array.nbytes
 
 
 def _memories(what: str, shape: Shape, value: Value, written: bool) -> Iterator[Memory]:
-    """Yield the memory of each array of a value."""
+    """Yield the memory of each array in a value of a shape."""
     if isinstance(shape, TupleShape):
         if not isinstance(value, tuple) or len(value) != len(shape.elements):
             raise ArgumentError(f"{what}: expected {shape}, got {described(value)}")
@@ -94,7 +96,7 @@ def _memories(what: str, shape: Shape, value: Value, written: bool) -> Iterator[
 
 
 def _unfit(shape: ArrayShape, value: Any, written: bool) -> str:
-    """Return why an array cannot be used in place, empty if it can."""
+    """Return the reason why an array cannot be used in place; empty if it can."""
     expected = storage_type(shape.element_type)
     if not is_fixed(shape):
         return f"{shape} {_CONVERTED}"

@@ -1,4 +1,4 @@
-"""Build libraries, each distinct content once.
+"""Compile libraries, each distinct content once.
 
 cache = open_cache(default_directory(os.environ))
 path = build({"unit_0.c": text}, known_compiler(os.environ, cache), cache)
@@ -50,8 +50,10 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
 def compiled(
     sources: Mapping[str, str], compiler: Compiler, cache: Cache, directory: str
 ) -> list[str]:
-    """Compile translation units in a directory; return the names of all objects to link: theirs,
-    and those of the runtime's procedures that they call."""
+    """Compile translation units in a directory; return the objects to link.
+
+    These are theirs, and those of the runtime's procedures that they call.
+    """
     includes = any(f'#include "{_ALL_HEADERS}"' in text for text in sources.values())
     read = headers_read(compiler, cache, headers()) if includes else None
     if read is not None:
@@ -68,7 +70,7 @@ def compiled(
 
 @lru_cache(8)
 def headers_read(compiler: Compiler, cache: Cache, hashed: str) -> Path | None:
-    """Return the runtime headers as gcc keeps them when it has read them; None for others.
+    """Return gcc's precompiled runtime headers; None for other compilers.
 
     gcc takes that file in place of the first header that a unit includes, if it lies beside the
     unit and was made by the same gcc with the same flags: 0.06 s less for each unit. ``hashed`` is

@@ -1,4 +1,4 @@
-"""Compile the runtime's large procedures once for a machine (runtime/hlo_linked.h).
+"""Compile the runtime's large procedures once per machine, and link them (runtime/hlo_linked.h).
 
 A library with a product of matrices takes gcc 0.06 s then, not 0.22: its units get declarations in
 place of the header, and are linked with the object of the header's procedures.
@@ -39,8 +39,10 @@ def linked_headers(sources: Mapping[str, str]) -> list[str]:
 
 @lru_cache(64)
 def _is_linked(header: str, hashed: str) -> bool:
-    """Return whether a header, or one that it includes, has linked procedures; ``hashed`` is the
-    hash of the headers."""
+    """Return whether a header has linked procedures, directly or by includes.
+
+    ``hashed``, the hash of the headers, is part of the key of the memo.
+    """
     included = _included(header)
     return "hlo_linked.h" in included or any(_is_linked(name, hashed) for name in included)
 
@@ -54,8 +56,7 @@ def _included(header: str) -> list[str]:
 
 
 def _whole(header: str) -> set[str]:
-    """Return the headers without linked procedures that a linked one reaches: units need their
-    types."""
+    """Return the headers without linked procedures that a linked one includes, for their types."""
     if not _is_linked(header, headers()):
         return {header}
     return {name for included in _included(header) for name in _whole(included)}
@@ -63,7 +64,7 @@ def _whole(header: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class LinkedHeader:
-    """Make what units need of a header: declarations, and an object of procedures."""
+    """Split a header for units: declarations to include, and an object file to link."""
 
     name: str
     compiler: Compiler
@@ -71,7 +72,7 @@ class LinkedHeader:
 
     @property
     def _defining(self) -> Compiler:
-        """Return the compiler with the flag of the object."""
+        """Return the compiler with the flag under which the header defines its procedures."""
         return replace(self.compiler, flags=(*self.compiler.flags, _DEFINING))
 
     def _key(self, kind: str) -> str:
@@ -81,7 +82,7 @@ class LinkedHeader:
         return digest([kind, self.name, *own])
 
     def declare(self, directory: str) -> None:
-        """Write the declarations into a directory, where units find them before the header."""
+        """Write the header's declarations into a directory, where units include them first."""
         text = remembered(self.cache, self._key("declarations and types"), self._declarations)
         (Path(directory) / self.name).write_text(text, "utf-8")
 

@@ -43,7 +43,7 @@ class LoadedLibrary:
     __slots__ = ("_handle",)
 
     def __init__(self, path: Path) -> None:
-        """Raise ToolchainError for what is no library."""
+        """Open a library; raise ToolchainError if the loader rejects it."""
         self._handle = _open(str(path).encode(), _FFI.RTLD_NOW)
         if not self._handle:
             told = _FFI.string(_error()).decode(errors="replace")
@@ -55,20 +55,22 @@ class LoadedLibrary:
             close(self._handle)
 
     def function(self, name: str, kind: str) -> Any:
-        """Return the address of a name as a pointer of a C type, or None if there is none. It must
-        not be used once nothing refers to the library."""
+        """Return a function as a pointer of a C type; None if there is none.
+
+        It must not be called once nothing refers to the library.
+        """
         place = _find(self._handle, name.encode())
         return _FFI.cast(kind, place) if place else None
 
     def entry(self, number: int | None) -> Any:
-        """Return the entry point of the one program, or of that of a number."""
+        """Return the entry point of the only program, or of number ``number``."""
         if number is None:
             return self.function("hlo_entry", "hlo_entry *")
         return self.function("hlo_entries", "hlo_entry *const *")[number]
 
 
 def _keep_runtime(function: Any) -> None:
-    """Open the library that a function belongs to once more, so that it stays."""
+    """Open a function's library once more, so that it is never unloaded."""
     found = _FFI.new("Dl_info *")
     if function and _LINKER.dladdr(function, found):
         _open(found.dli_fname, _FFI.RTLD_NOW | _FFI.RTLD_NOLOAD | _FFI.RTLD_NODELETE)

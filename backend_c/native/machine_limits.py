@@ -1,4 +1,4 @@
-"""Measure what the machine can do at most: bytes and operations a second.
+"""Measure the machine's peak rates: bytes and operations a second.
 
 ``python -m backend_c.native.machine_limits`` compiles ``machine_limits.c`` with our toolchain, runs
 it on one thread and on all, and prints a JSON object: fields of
@@ -34,9 +34,9 @@ _SOURCE = Path(__file__).with_suffix(".c")
 def measured(
     threads: int, cache: Cache, sizes: Sequence[int] = SIZES, seconds: float = _SECONDS
 ) -> Limits:
-    """Measure on so many threads; ``cache`` keeps the compiled loops.
+    """Measure the limits with ``threads`` threads; ``cache`` keeps the compiled loops.
 
-    ``sizes`` are those of the memory that is read and copied, each for so many ``seconds``.
+    ``sizes`` are the sizes of memory that is read and copied, for so many ``seconds`` each.
     """
     library = _library(cache)
     memory = np.ones(max(sizes) + 64, np.uint8)

@@ -24,7 +24,7 @@ _MOST = 2**31 - 1  # the language counts actual sizes by s32
 
 
 class Memory:
-    """Hold an array's memory as C sees it: of the bound's dims, with the actual sizes beside it."""
+    """Hold an array in the layout of generated C: of the bound's dims, with its actual sizes."""
 
     __slots__ = ("data", "shape", "sizes")
 
@@ -64,24 +64,24 @@ class Memory:
         return actual.astype(self.shape.element_type.numpy, copy=False)
 
     def arrays(self) -> Iterator[Array]:
-        """Yield an array for each pointer: the data, and the actual sizes if there are bounds."""
+        """Yield the array behind each pointer: the data, and the actual sizes if bounded."""
         yield self.data
         if self.sizes is not None:
             yield self.sizes
 
 
 def array_leaves(shape: Shape) -> Iterator[ArrayShape]:
-    """Yield the arrays of a shape; tokens carry nothing."""
+    """Yield the array shapes in a shape, in order, without tokens."""
     return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)
 
 
 def assembled(shape: Shape, memories: Iterator[Memory]) -> Value:
-    """Assemble the value of a shape from the memory of its arrays in order."""
+    """Build the value of a shape from the memory of its arrays, in order."""
     return nested(shape, (memory.value() for memory in memories))
 
 
 def nested(shape: Shape, arrays: Iterator[Any]) -> Value:
-    """Nest arrays, in order, as a shape does."""
+    """Build nested tuples of a shape from a flat sequence of arrays; tokens are None."""
     if isinstance(shape, TupleShape):
         return tuple(nested(element, arrays) for element in shape.elements)
     return next(arrays) if shape.element_type.is_array else None
@@ -101,7 +101,7 @@ def arguments(parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]) 
 
 
 class _ShapeMismatch(Exception):
-    """Signal that a part of an argument is not of its shape: the whole is then described."""
+    """Signal that a part of an argument does not fit, so that the message describes the whole."""
 
 
 def _buffers(shape: Shape, value: Value) -> Iterator[Memory]:

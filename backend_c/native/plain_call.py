@@ -1,4 +1,4 @@
-"""Call an entry point on arrays that need no conversion, with everything prepared that can be.
+"""Call an entry point without conversions, on a prepared fast path.
 
 Most calls are such: each argument is an array of exactly its parameter's type and shape, row-major
 and aligned. They pay for a comparison and an address of each array, and for the result's memory.
@@ -33,11 +33,11 @@ def plain_call(
     parameters: Sequence[ArrayShape],
     result: Shape,
 ) -> PlainCall:
-    """Return a function that runs ``entry`` with constant and workspace ``blocks``.
+    """Return a function of (arguments, seed) that runs ``entry`` and returns the result.
 
-    It takes the arguments and the seed, and returns the result, or None if one of the arguments
-    needs more than its address. The tables of addresses are made once, and filled while ``running``
-    is held. (A function: it finds its variables sooner than a method does.)
+    It returns None if one of the arguments needs a conversion. ``blocks`` are the constants and the
+    workspace. The tables of addresses are made once, and filled while ``running`` is held. (A
+    function: it finds its variables sooner than a method does.)
     """
     expected = [(number, p.element_type.numpy, p.dims) for number, p in enumerate(parameters)]
     leaves = [(leaf.dims, leaf.element_type.numpy) for leaf in array_leaves(result)]
@@ -71,7 +71,7 @@ def plain_call(
 
 
 def is_plain(parameters: Sequence[Shape], result: Shape) -> TypeGuard[Sequence[ArrayShape]]:
-    """Return whether calls can be plain: all parameters arrays, nothing of a bounded size."""
+    """Return whether a program can take the fast path: static arrays only, no tuple parameters."""
     return all(isinstance(p, ArrayShape) and p.element_type.is_array for p in parameters) and all(
         map(is_fixed, (*parameters, result))
     )

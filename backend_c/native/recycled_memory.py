@@ -1,4 +1,4 @@
-"""Keep the pages of large results between calls, for results to come.
+"""Recycle the pages of large results, for results of later calls.
 
 An operating system gives fresh pages as zeros, one page fault each: for a result of 40 MB that
 takes longer than to compute it. A block goes back when the last array over it dies, views included,
@@ -23,7 +23,7 @@ _ALIGNMENT = 64
 
 
 class _Block:
-    """Hold memory that starts at a cache line."""
+    """Hold memory aligned to a cache line."""
 
     __slots__ = ("memory",)
 
@@ -34,7 +34,7 @@ class _Block:
 
 
 class _Lease:
-    """Lend a block to the arrays that have this as their base; dies with the last of them."""
+    """Return a block to its pool when the last array based on this object dies."""
 
     __slots__ = ("__array_interface__", "_block", "_pool")
 
@@ -47,7 +47,7 @@ class _Lease:
 
 
 class Pool:
-    """Keep blocks that nothing uses, of at most ``maximum`` bytes together; 0 keeps none.
+    """Keep free blocks, at most ``maximum`` bytes together; 0 keeps none.
 
     It has no lock: arrays die at any moment in any thread, also in one that is taking a block. Each
     change is one operation on a list, which Python makes atomic.
@@ -59,16 +59,16 @@ class Pool:
 
     @property
     def kept(self) -> int:
-        """Return how many bytes are kept."""
+        """Return the bytes of free blocks."""
         return sum(block.memory.size for block in tuple(self._blocks))
 
     def limit(self, maximum: int) -> None:
-        """Keep at most so many bytes from now on."""
+        """Set the maximum, and free blocks down to it."""
         self._maximum = maximum
         self._trim()
 
     def empty(self, dims: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Array:
-        """Allocate an array of ``size`` bytes with any contents, large ones from what is kept."""
+        """Allocate an uninitialised array of ``size`` bytes, large ones from free blocks."""
         if size < SMALLEST or not self._maximum:
             return np.empty(dims, dtype)
         try:
@@ -80,12 +80,12 @@ class Pool:
         return memory[:size].view(dtype).reshape(dims)
 
     def give_back(self, block: _Block) -> None:
-        """Keep a block that no array uses any more."""
+        """Add a block that no array uses any more to the free ones."""
         self._blocks.append(block)
         self._trim()
 
     def _taken(self, size: int) -> _Block | None:
-        """Take the block of about this size that was given back last, as caches may have it."""
+        """Take a free block of about a size, the last one given back first (it may be cached)."""
         for block in reversed(tuple(self._blocks)):
             if size <= block.memory.size <= size + size // _SLACK:
                 try:
@@ -96,7 +96,7 @@ class Pool:
         return None
 
     def _trim(self) -> None:
-        """Free the blocks that have waited longest, down to the maximum."""
+        """Free the oldest blocks until the maximum is met."""
         while self._blocks and self.kept > self._maximum:
             try:
                 self._blocks.pop(0)

@@ -1,4 +1,4 @@
-"""Find a C compiler, and run it.
+"""Find a C compiler and the flags that it takes, and run it.
 
 cache = open_cache(default_directory(os.environ))
 compiler = known_compiler(os.environ, cache)
@@ -124,7 +124,7 @@ def find_compiler(environ: Mapping[str, str]) -> Compiler:
 
 
 def known_compiler(environ: Mapping[str, str], cache: Cache) -> Compiler:
-    """Return what :func:`find_compiler` does, started only if the cache does not know its answer.
+    """Return :func:`find_compiler`'s answer, from the cache if nothing it depends on has changed.
 
     The answer is kept under what it depends on: ``HLO_CC``, ``PATH``, the flags that are tried, the
     processor, and the stamps of all files that the command may start: each word of it, and every
@@ -143,12 +143,12 @@ def known_compiler(environ: Mapping[str, str], cache: Cache) -> Compiler:
 
 
 def _parts(compiler: Compiler) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """Return what is kept of a compiler that was found."""
+    """Return the fields of a compiler that are cached."""
     return compiler.command, compiler.version, compiler.flags
 
 
 def _stamped(path: str) -> str:
-    """Return the stamp of a file, empty if there is none."""
+    """Return the stamp of a file; empty if there is none."""
     try:
         return stamp(path)
     except OSError:
@@ -164,7 +164,7 @@ def _words(command: str) -> list[str]:
 
 
 def _accepted(command: Sequence[str]) -> tuple[str, ...]:
-    """Return the flags that a compiler takes: usually all, so they are tried together first."""
+    """Return the flags that a compiler accepts; all are tried together first, as most take all."""
     flags, wanted = _not_said(command, _FLAGS), _not_said(command, _OPTIONAL_FLAGS)
     if takes(command, wanted):
         return (*flags, *wanted)
@@ -173,7 +173,7 @@ def _accepted(command: Sequence[str]) -> tuple[str, ...]:
 
 
 def _not_said(command: Sequence[str], flags: Sequence[str]) -> tuple[str, ...]:
-    """Leave out flags in whose place the command has others."""
+    """Leave out the flags that the command overrides by others of its own."""
     return tuple(
         flag
         for flag in flags
@@ -188,8 +188,10 @@ def takes(command: Sequence[str], flags: Sequence[str]) -> bool:
 
 
 def links(command: Sequence[str], flags: Sequence[str]) -> bool:
-    """Return whether a compiler makes a library with these flags: clang takes ``-fopenmp`` also
-    where the library that it stands for is not installed."""
+    """Return whether a compiler links a library with these flags.
+
+    clang accepts ``-fopenmp`` also where the library that it needs is not installed.
+    """
     with tempfile.TemporaryDirectory() as directory:
         library = ["-shared", "-x", "c", os.devnull, "-o", os.path.join(directory, "library.so")]
         return run([*command, *flags, *library]).returncode == 0
@@ -208,7 +210,7 @@ def run(words: Sequence[str], directory: str | None = None) -> subprocess.Comple
 
 
 def objects(sources: Mapping[str, str], compiler: Compiler, directory: str) -> list[str]:
-    """Compile translation units in a directory, some at a time; return the names of the objects."""
+    """Compile translation units in a directory, in parallel; return the names of the objects."""
     units = _written(sources, directory)
     with ThreadPoolExecutor(WORKERS) as pool:
         return list(pool.map(lambda unit: _compile(unit, compiler, directory), units))
@@ -272,7 +274,7 @@ def _headers(_stamps: tuple[str, ...]) -> str:
 
 @once
 def processor() -> str:
-    """Return what ``-march=native`` depends on: the processor's model and features."""
+    """Return a text that ``-march=native`` depends on: the processor's model and features."""
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
     except OSError:
