@@ -1,7 +1,7 @@
-"""Find bands of rows by which a program needs no more memory than its caller has.
+"""Tile layers into bands of rows until a program's workspace fits the memory of its caller.
 
-Which value is computed by bands, and how many rows are one, decides what is in memory and what is
-computed twice. Of what fits, that is taken which multiplies least.
+The value that is computed by bands, and the rows of one, decide what is in memory and what is
+computed twice. Of the choices that fit, the one with the fewest multiplications is taken.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FEWEST = 2  # windowed instructions, between which there are rows that need not
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Say what a loop computes by bands: an instruction, so many of its rows at a time."""
+    """Describe a loop over bands: the instruction it computes, rows of a band, number of bands."""
 
     instruction: str
     rows: int
@@ -38,7 +38,7 @@ class Bands:
 
 @dataclass(frozen=True, slots=True)
 class _Banded:
-    """Hold a module with bands, its plan, the bytes of its workspace, and its products."""
+    """Hold a module with bands, its plan, the bytes of its workspace, and its multiplications."""
 
     module: Module
     plan: Plan
@@ -50,7 +50,7 @@ class _Banded:
 def banded_plan(
     module: Module, plan: Plan, most: int, plan_of: Callable[[Module], Plan]
 ) -> tuple[Plan, tuple[Bands, ...]]:
-    """Return the plan of a module whose workspace has ``most`` bytes: as it is, else by bands.
+    """Return the plan of a module whose workspace is at most ``most`` bytes, with bands if need be.
 
     Where one loop over bands is not enough, the one that leaves the smallest workspace is kept and
     another is sought; if nothing is enough, it is the plan with the smallest workspace.
@@ -76,7 +76,7 @@ def banded_plan(
 
 
 class _Search:
-    """Try bands of the values of a module's entry, beside those that it has."""
+    """Search the values of a module's entry for one to compute by bands."""
 
     def __init__(self, whole: _Banded, plan_of: Callable[[Module], Plan]) -> None:
         self._whole, self._plan_of = whole, plan_of
@@ -85,9 +85,9 @@ class _Search:
         self._products = multiply_accumulates(whole.module)
 
     def results(self) -> Iterator[tuple[Instruction, int]]:
-        """Yield the values that may be computed by bands, each with the dimension of its rows.
+        """Yield (value, dimension of its rows) of values that may be computed by bands.
 
-        That is the outermost one over which windows move: its rows lie side by side.
+        The dimension is the outermost one over which windows move: its rows lie side by side.
         """
         for instruction in self._entry.instructions:
             is_array = is_static_array(instruction.shape) and array(instruction.shape).elements
@@ -101,7 +101,7 @@ class _Search:
                     break
 
     def _is_stored(self, instruction: Instruction) -> bool:
-        """Return whether something reads a value from memory."""
+        """Return whether a value is stored to memory, not only fused into its users."""
         users = (
             self._regions.by_name[name].opcode for name in self._regions.users(instruction.name)
         )
@@ -109,13 +109,17 @@ class _Search:
         return is_root or any(opcode not in _ABSORBING for opcode in users)
 
     def _region(self, result: Instruction, dimension: int, rows: int) -> Region | None:
-        """Return what bands are computed from, if there is something between windows."""
+        """Return the region that bands are computed from; None if it has too few windows to save
+        memory."""
         region = self._regions.region(result, dimension, rows)
         return region if region is not None and region.windowed >= _FEWEST else None
 
     def largest(self, of: tuple[Instruction, int], most: int) -> Iterator[_Banded]:
-        """Yield the plan with the highest bands of a value that fit, by bisection, made as low as
-        so many can be, as the last one overlaps; if there are none, that with the lowest."""
+        """Yield the plan with the largest bands of a value that fit, by bisection.
+
+        They are then made as equal as their number allows, since the last one overlaps. If none
+        fit, it is the plan with bands of one row.
+        """
         result, dimension = of
         best, total = self._tried(result, dimension, 1), array(result.shape).dims[dimension]
         low, high = 1, -(-total // 2)
@@ -131,7 +135,7 @@ class _Search:
         yield lower if lower.bytes <= most else best
 
     def _tried(self, result: Instruction, dimension: int, rows: int) -> _Banded:
-        """Return the plan with bands of so many rows of a value."""
+        """Return the plan with bands of ``rows`` rows of a value."""
         region = self._region(result, dimension, rows)
         assert region is not None
         module, number = in_bands(self._whole.module, self._regions, region), trips(region)

@@ -1,5 +1,7 @@
-"""Name things of generated C after those of a program, whose text is hostile: what reaches C are
-ASCII letters, digits and underscores behind a prefix of ours, so no keyword and no macro."""
+"""Derive C identifiers from the names in a program, whose text is hostile.
+
+Only ASCII letters, digits and underscores reach C, behind a prefix of ours: no keyword, no macro.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _TARGETS = ("all", "clean", "help", "install", "package", "test")  # that CMake 
 
 
 def required_prefix(name: str) -> str:
-    """Return the name of a C module if it can begin names in C; raise Unsupported if not."""
+    """Return the name of a C module if it can prefix identifiers; raise Unsupported if not."""
     if len(name) > _LONGEST or _PREFIX.fullmatch(name) is None or name in _TARGETS:
         raise Unsupported(
             f"the name {name!r} cannot begin names in C: that takes a letter, then at most"
@@ -27,8 +29,10 @@ def required_prefix(name: str) -> str:
 
 
 def parameter_names(module: Module) -> tuple[str, ...]:
-    """Return a name for each array of the parameters, ``in_`` and what the program calls it: its
-    ``op_name``, which frameworks make of their own names, or that of the instruction."""
+    """Return a C name for each array of the parameters: ``in_`` and the program's name for it.
+
+    That is its ``op_name``, which frameworks make of their own names, or that of the instruction.
+    """
     names = (
         f"{operation_name(parameter) or parameter.name}{part}"
         for parameter in module.entry.parameters
@@ -38,7 +42,7 @@ def parameter_names(module: Module) -> tuple[str, ...]:
 
 
 def _parts(parameter: Instruction) -> list[str]:
-    """Number the arrays of a parameter that is a tuple."""
+    """Return a suffix for each array of a parameter: its number in a tuple, else nothing."""
     arrays = [shape for shape in leaves(parameter.shape) if shape.element_type.is_array]
     is_tuple = isinstance(parameter.shape, TupleShape)
     return [f"_{n}" if is_tuple else "" for n, _ in enumerate(arrays)]
@@ -55,7 +59,8 @@ def _letters(name: str) -> str:
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Append a number to a name that another has already, also in capitals, as macros are."""
+    """Append numbers to names that are taken already, regardless of case, as macros are
+    capitals."""
     taken: dict[str, str] = {}
     for name in names:
         number, distinct = 2, name

@@ -14,14 +14,13 @@ _EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', re.
 
 @dataclass(frozen=True, slots=True)
 class CallGraph:
-    """Hold the bytes of each function's stack frame, and what each calls, by gcc's titles."""
+    """Hold each function's stack frame in bytes, and its callees, by gcc's titles."""
 
     frames: Mapping[str, int]
     calls: Mapping[str, tuple[str, ...]]
 
     def library_functions(self) -> tuple[str, ...]:
-        """Return the names of called functions that have no frame here: those of the C library and
-        of the compiler's own, as soft floats."""
+        """Return the callees without a known frame: of the C library, and of the compiler's own."""
         called = {one for names in self.calls.values() for one in names}
         return tuple(sorted(called - set(self.frames)))
 

@@ -1,4 +1,4 @@
-"""Measure what a compiler makes of an emitted project: bytes of code, and of stack."""
+"""Compile an emitted project to measure its size: bytes of code, and of stack."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GRAPH = "-fcallgraph-info=su"
 
 
 class CompiledSizes(NamedTuple):
-    """Hold what a compiler made of a project.
+    """Hold the sizes of a compiled project.
 
     ``compiler`` is the first line of its version, ``command`` what it was given for each file.
     ``flash`` is bytes of code and constants by file; ``stack`` the most bytes that each function
@@ -35,7 +35,7 @@ class CompiledSizes(NamedTuple):
 
 
 def compiled_sizes(command: str, files: Mapping[str, bytes], flags: Sequence[str]) -> CompiledSizes:
-    """Compile the C files of a project, nothing of which is kept.
+    """Compile the C files of a project in a temporary directory, and measure them.
 
     ``command`` is a cross compiler with what chooses the processor, split as a shell does; its
     flags stand where ``flags`` say otherwise. Raises ToolchainError if it does not compile them, or

@@ -1,4 +1,4 @@
-"""Decide conditions of the preprocessor that a target has decided, as a preprocessor would."""
+"""Evaluate preprocessor conditions that are known for a target (partial evaluation)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _ATOM = re.compile(r"defined\((\w+)\)|(\w+)")
 
 
 def decided(text: str, known: Mapping[str, bool]) -> str:
-    """Leave out what stands under conditions that do not hold, and conditions that do.
+    """Remove the branches of conditions that are known to fail, and known conditions themselves.
 
-    ``known`` says of macros whether they are defined and not zero. Of a condition in which others
-    occur, too, what is known decides alone or not at all.
+    ``known`` says of macros whether they are defined and not zero. A condition with other macros,
+    too, is removed if the known ones alone decide it, and else left whole.
     """
     return "".join(_kept(text, known))
 
 
 def _kept(text: str, known: Mapping[str, bool]) -> Iterator[str]:
-    """Yield the lines that are left."""
+    """Yield the lines that remain."""
     # For each condition around a line: whether the branch is left out, whether one that holds was
     # met, and whether a line of the condition is left.
     around: list[tuple[bool, bool, bool]] = []
@@ -51,14 +51,14 @@ def _kept(text: str, known: Mapping[str, bool]) -> Iterator[str]:
 
 
 def _continued(line: str, directive: re.Match[str], is_left: bool, holds: bool | None) -> str:
-    """Return the line of a further branch, which may be the first that is left, or the last."""
+    """Return the line for a further branch, which may be the first that remains, or the last."""
     if directive[1] == "else" or (is_left and holds is None):
         return line
     return "#else\n" if is_left else f"#if{directive[2]}"
 
 
 def _holds(directive: re.Match[str], known: Mapping[str, bool]) -> bool | None:
-    """Return whether a condition holds; None where that is not known."""
+    """Evaluate a condition; None where it is unknown."""
     word, rest = directive[1], _COMMENT.sub("", directive[2]).replace("\\\n", " ").strip()
     if word == "else":
         return True
@@ -69,7 +69,10 @@ def _holds(directive: re.Match[str], known: Mapping[str, bool]) -> bool | None:
 
 
 def _value(expression: str, known: Mapping[str, bool]) -> bool | None:
-    """Evaluate ``||`` of ``&&`` of perhaps negated macros by the logic of three values (Kleene)."""
+    """Evaluate ``||`` of ``&&`` of perhaps negated macros in Kleene's three-valued logic.
+
+    None stands for unknown.
+    """
     for sign, decisive in (("||", True), ("&&", False)):
         parts = expression.split(sign)
         if len(parts) > 1:

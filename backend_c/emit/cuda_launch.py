@@ -1,4 +1,5 @@
-"""Render the host plan of a module as C++: ``launch.cu`` and its header ``module.h``."""
+"""Render the host plan of a module as C++: ``launch.cu``, its header ``module.h``, a kernel
+table."""
 
 from __future__ import annotations
 
@@ -188,7 +189,7 @@ def parameters(host: HostPlan) -> list[str]:
 
 
 def _workspace(host: HostPlan) -> int:
-    """Return the bytes of the workspace: no allocation is empty."""
+    """Return the bytes to allocate for the workspace, at least 1."""
     return max(host.workspace_bytes, 1)
 
 

@@ -144,7 +144,7 @@ _LOADED = """\
 def check_files(
     host: HostPlan, module: Module, arguments: Sequence[Any], expected: Any, seed: int
 ) -> dict[str, bytes]:
-    """Return ``main.cu`` and ``recorded.bin``; ``expected`` is the value for ``arguments``."""
+    """Render ``main.cu`` and ``recorded.bin``; ``expected`` is the value for ``arguments``."""
     parameters = [p.shape for p in module.entry.parameters]
     pairs = zip(parameters, arguments, strict=True)
     given = [leaf for p, a in pairs for leaf in recorded_leaves(p, a)]
@@ -164,7 +164,7 @@ def check_files(
 
 
 def _placed(data: bytearray, one: bytes) -> int:
-    """Append bytes at an aligned place and return that."""
+    """Append bytes at an aligned offset and return that."""
     data.extend(b"\0" * (-len(data) % ALIGNMENT))
     start = len(data)
     data.extend(one)

@@ -60,7 +60,7 @@ add_test(NAME recorded_bits COMMAND main ${CMAKE_CURRENT_SOURCE_DIR})
 
 
 def project_files(text: str, host: HostPlan, has_main: bool) -> dict[str, bytes]:
-    """Return the files of a project by name; ``text`` is that of the kernels, without includes."""
+    """Return the files of a project by name; ``text`` is the kernels' code, without includes."""
     names = LAUNCHED.findall(text)
     files = {
         "module.cu": f"{_BANNER}{_commented(text, host)}\n{kernel_table(names)}",

@@ -1,4 +1,4 @@
-"""Hold emitted C to single precision, for processors that compute doubles in software."""
+"""Reject emitted C that computes in doubles, for processors that do so in software."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _WORD = "double"
 
 
 def require_single(text: str, origins: Mapping[str, Sequence[Origin]], *, is_fast: bool) -> None:
-    """Raise Unsupported if a kernel of C reaches doubles; name its instruction and a way out.
+    """Raise Unsupported if a kernel reaches doubles; name its instruction and a way out.
 
-    ``origins``: what each kernel computes.
+    ``origins``: the instructions of each kernel.
     """
     if _WORD not in text:
         return
@@ -30,7 +30,7 @@ def require_single(text: str, origins: Mapping[str, Sequence[Origin]], *, is_fas
 
 
 def _way_out(origin: Origin, *, is_fast: bool) -> str:
-    """Say what to change, after what the instruction is."""
+    """Return the advice in the message, by the instruction's kind."""
     instructions = () if origin.computes is None else origin.computes.instructions
     if any(leaf.element_type in _WIDE for i in instructions for leaf in leaves(i.shape)):
         return "convert its f64 arrays to f32 in the program, or allow doubles"

@@ -1,4 +1,4 @@
-"""Read how large the sections of an object file are (ELF, as compilers for microcontrollers write).
+"""Read the sizes of an object file's sections (ELF, as compilers for microcontrollers write).
 
 Layout: System V Application Binary Interface, chapters 4 "Object Files" and "Sections".
 """

@@ -116,10 +116,10 @@ def test_text(
 
 
 class Leaf(NamedTuple):
-    """Hold an array in memory.
+    """Hold the bytes of a recorded array.
 
-    ``there`` are as many bytes, nonzero where elements of a bounded array are; empty for a static
-    one.
+    ``there`` is a mask of as many bytes, nonzero within the actual sizes of a bounded array; empty
+    for a static one.
     """
 
     shape: ArrayShape

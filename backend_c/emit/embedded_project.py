@@ -127,13 +127,13 @@ _SIZES = (("uint8_t", 1), ("uint64_t", 8), ("float", 4), ("double", 8))
 
 @dataclass(frozen=True)
 class EmbeddedProject:
-    """Hold what the files are made of.
+    """Render the files of one project.
 
     All public names begin with ``name``. ``parameters`` are names in C of the arrays of the
     parameters, by default numbered. Weights, which are the constants of the program, are code, or a
-    file whose bytes are given to each run (``has_external_weights``). ``multiply_accumulates`` are
-    those of products of matrices and convolutions, each loop run once; ``optimize`` is what the
-    build asks of a compiler, ``bands`` what is computed by bands of rows.
+    file whose bytes are given to each run (``has_external_weights``). ``multiply_accumulates``
+    counts those of matrix products and convolutions, each loop run once; ``optimize`` is the
+    compiler's goal in the build, ``bands`` the loops over bands of rows.
     """
 
     plan: Plan
@@ -147,12 +147,12 @@ class EmbeddedProject:
 
     @property
     def macro(self) -> str:
-        """Return what macros begin with."""
+        """Return the prefix of macros."""
         return self.name.upper()
 
     @property
     def weights(self) -> bytes:
-        """Return the constants."""
+        """Return the block of constants."""
         return self.program.constants
 
     @property
@@ -162,13 +162,15 @@ class EmbeddedProject:
 
     @property
     def takes_weights(self) -> bool:
-        """Return whether runs are given the weights."""
+        """Return whether the weights are an argument of runs."""
         return self.has_external_weights and bool(self.weights)
 
     @property
     def arrays(self) -> list[tuple[str, Buffer, bool]]:
-        """Return name and buffer of each array of a call, and whether it is a result: a bounded
-        array is followed by its sizes."""
+        """Return (name, buffer, whether it is a result) of each array of a call.
+
+        A bounded array is followed by its sizes.
+        """
         plan, found = self.plan, []
         results = result_names(buffer.shape for buffer in plan.results)
         named = [(self.parameters, plan.arguments, False), (results, plan.results, True)]
@@ -179,7 +181,7 @@ class EmbeddedProject:
         return found
 
     def files(self, body: str) -> dict[str, bytes]:
-        """Return the C and the weights by file; ``body`` is the code with an internal
+        """Return the C files and the weights by name; ``body`` defines an internal
         ``hlo_entry``."""
         files = {
             f"{self.name}.h": self._header().encode(),
@@ -193,7 +195,7 @@ class EmbeddedProject:
 
     @property
     def compiler_flags(self) -> tuple[str, ...]:
-        """Return what the build gives a compiler for the code."""
+        """Return the compiler flags of the build."""
         return ("-std=c99", *_EXACT_FLAGS, _LEVELS[self.optimize])
 
     def cmake(self, has_test: bool) -> bytes:
@@ -233,7 +235,7 @@ class EmbeddedProject:
         )
 
     def _weights_head(self) -> str:
-        """Return what the header says of the weights."""
+        """Return the declarations of the weights in the header."""
         if not self.weights:
             return ""
         text = _EXTERNAL_WEIGHTS if self.takes_weights else _WEIGHTS
@@ -241,7 +243,8 @@ class EmbeddedProject:
         return text.format(name=self.name, macro=self.macro, size=size, head=_HEAD, union=union)
 
     def _source_head(self, body: str) -> str:
-        """Return what precedes the code: the header, and what it takes for granted of types."""
+        """Return the lines before the code: pragmas, the header, and checks of the sizes of
+        types."""
         code = _COMMENT.sub("", body)
         sizes = [
             f"typedef char {self.name}_{t}_has_{size}_bytes[sizeof({t}) == {size} ? 1 : -1];\n"
@@ -256,7 +259,7 @@ class EmbeddedProject:
 
     @property
     def weights_file(self) -> bytes:
-        """Return the weights behind what says what they are."""
+        """Return the file of weights: magic, size, CRC-32, then the constants."""
         head = _MAGIC + struct.pack("<II", len(self.weights), zlib.crc32(self.weights))
         return head + self.weights
 
@@ -282,7 +285,7 @@ class EmbeddedProject:
         return "\n".join(lines) + check * self.takes_weights
 
     def manifest(self, compiled: CompiledSizes | None) -> bytes:
-        """Describe the call as JSON, for programs that make it, and what a compiler made of it."""
+        """Describe the call as JSON, for programs that make it, with compiled sizes if measured."""
 
         def described(is_result: bool) -> list[dict[str, object]]:
             return [
@@ -316,7 +319,7 @@ class EmbeddedProject:
 
     @property
     def origins(self) -> dict[str, list[Origin]]:
-        """Return by the name of each kernel which instructions it computes, each once."""
+        """Return the distinct origins of each kernel, by its name."""
         found: dict[str, dict[tuple[str, str], Origin]] = {}
         for _, step in in_order(self.plan.steps):
             if isinstance(step, Launch):
@@ -325,7 +328,7 @@ class EmbeddedProject:
         return {name: [*origins.values()] for name, origins in found.items()}
 
     def _kernels(self, compiled: CompiledSizes | None) -> list[dict[str, object]]:
-        """Describe each function that computes something."""
+        """Describe each kernel: its instructions, and its stack if measured."""
         # A compiler may write a kernel where it is called: it has no frame of its own then.
         stack = {} if compiled is None else compiled.stack
         return [
@@ -335,7 +338,7 @@ class EmbeddedProject:
         ]
 
     def _measured(self, compiled: CompiledSizes) -> dict[str, object]:
-        """Describe what a compiler made of the files."""
+        """Describe the compiled sizes."""
         external = len(self.weights_file) if self.takes_weights else 0
         return {
             "compiler": compiled.compiler,

@@ -83,7 +83,7 @@ def project_files(program: Program) -> dict[str, bytes]:
 
 
 def _header(program: Program) -> str:
-    """Render the header: order and shapes of the arrays, sizes, the entry."""
+    """Render the header: order and shapes of the arrays, block sizes, the entry point."""
     named = [("arguments", program.parameters), ("results", program.results)]
     shapes = [
         f" *     {name}[{n}]  {shape}" for name, listed in named for n, shape in enumerate(listed)

@@ -1,4 +1,4 @@
-"""Say in comments of C which HLO a kernel comes from.
+"""Render C comments that name the HLO instructions of a kernel.
 
 The text of a module is hostile: of names only letters, digits and a few signs are kept, so that no
 comment ends early, no line goes on in the next and no trigraph begins.
@@ -21,18 +21,18 @@ _NOT_NAME, _NOT_SHAPE = (
 
 
 def safe_name(name: str) -> str:
-    """Return a name as comments and strings of C may have it."""
+    """Return a name with only characters that are safe in comments and strings of C."""
     return _NOT_NAME.sub("_", name[:_MOST_NAME])
 
 
 def safe_shape(shape: object) -> str:
-    """Return the text of a shape as comments of C may have it."""
+    """Return the text of a shape with only characters that are safe in comments of C."""
     text = str(shape)
     return _NOT_SHAPE.sub("_", text if len(text) <= _MOST_SHAPE else f"{text[:_MOST_SHAPE]}...")
 
 
 def origin_comment(origins: Sequence[Origin]) -> str:
-    """Return a comment that says what a kernel computes for these launches, the first in full."""
+    """Return a comment with the instructions of a kernel's launches, the first one in full."""
     names = [safe_name(o.instruction) for o in origins[:_MOST_LAUNCHES] if o.instruction]
     if not names:
         return ""

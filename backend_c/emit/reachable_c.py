@@ -1,4 +1,4 @@
-"""Keep of the runtime headers what generated code calls, for those who take the C along.
+"""Extract from the runtime headers what generated code reaches (dead code elimination of C text).
 
 Headers are text of ours in one style: what begins in the first column is a declaration, which ends
 with a brace there, a semicolon or the parenthesis of a macro. Macros that define functions are
@@ -30,9 +30,9 @@ _MOST_EXPANSIONS = 8  # of macros within macros
 
 
 class _Part(NamedTuple):
-    """Hold a declaration or a line of the preprocessor with the comments before it.
+    """Hold a declaration or a preprocessor line, with the comments before it.
 
-    ``names`` are those that it defines; without one it is kept whatever is called.
+    ``names`` are those that it defines; a part without any is always kept.
     """
 
     text: str
@@ -40,14 +40,15 @@ class _Part(NamedTuple):
 
 
 class _Macro(NamedTuple):
-    """Hold the parameters and the body of a macro that is called as functions are."""
+    """Hold the parameters and the body of a function-like macro."""
 
     parameters: tuple[str, ...]
     body: str
 
 
 def with_reachable_parts(headers: str, code: str) -> str:
-    """Return the parts of ``headers`` that ``code`` needs, in order, without empty conditions."""
+    """Return the parts of ``headers`` that ``code`` reaches, in order, without empty
+    conditionals."""
     # What only a condition around nothing needs is left out in the next round.
     while (kept := _once(headers, code)) != headers:
         headers = kept
@@ -55,13 +56,13 @@ def with_reachable_parts(headers: str, code: str) -> str:
 
 
 def words_reached(text: str, name: str) -> set[str]:
-    """Return the words of what a text defines under a name, and of all that this reaches."""
+    """Return all identifiers that a name in a text reaches through definitions."""
     parts = list(_parts(_lines(text), {}))
     return _reached([name], _by_name(parts))
 
 
 def _once(headers: str, code: str) -> str:
-    """Leave out parts that neither ``code`` nor other parts that it reaches name."""
+    """Remove the parts whose names neither ``code`` nor a reached part mentions."""
     parts = list(_parts(_lines(headers), {}))
     unnamed = [part.text for part in parts if not part.names]
     reached = _reached([code, *unnamed], _by_name(parts))
@@ -72,7 +73,7 @@ def _once(headers: str, code: str) -> str:
 
 
 def _by_name(parts: Sequence[_Part]) -> dict[str, list[_Part]]:
-    """Return the parts that define each name: of alternatives, all."""
+    """Map each name to all parts that define it, alternatives included."""
     by_name: dict[str, list[_Part]] = {}
     for part in parts:
         for name in part.names:
@@ -81,7 +82,7 @@ def _by_name(parts: Sequence[_Part]) -> dict[str, list[_Part]]:
 
 
 def _reached(texts: list[str], by_name: Mapping[str, Sequence[_Part]]) -> set[str]:
-    """Return the words of texts, and of the parts that they name, and so on."""
+    """Return the identifiers in texts and, transitively, in the parts that define them."""
     reached: set[str] = set()
     while texts:
         words = _named(texts.pop(), by_name) - reached
@@ -91,7 +92,8 @@ def _reached(texts: list[str], by_name: Mapping[str, Sequence[_Part]]) -> set[st
 
 
 def _named(text: str, names: Iterable[str]) -> set[str]:
-    """Return the words of a text, and those of ``names`` that a macro may paste together."""
+    """Return the identifiers in a text, and those of ``names`` that its macro may paste
+    together."""
     text = _COMMENT.sub("", text)
     words = set(_WORD.findall(text))
     defined = _DEFINE.match(text.lstrip())
@@ -108,7 +110,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _parts(lines: Sequence[str], macros: dict[str, _Macro], depth: int = 0) -> Iterator[_Part]:
-    """Yield the parts of a text; ``macros`` are those met so far."""
+    """Parse lines into parts; ``macros`` collects the function-like macros met so far."""
     comments: list[str] = []
     at = 0
     while at < len(lines):
@@ -124,7 +126,7 @@ def _parts(lines: Sequence[str], macros: dict[str, _Macro], depth: int = 0) -> I
 
 
 def _end(lines: Sequence[str], start: int) -> int:
-    """Return where the part that begins at a line ends."""
+    """Return the line after the part that begins at line ``start``."""
     first, end = lines[start], start + 1
     if not first:
         return end
@@ -146,7 +148,7 @@ def _end(lines: Sequence[str], start: int) -> int:
 
 
 def _is_whole(text: str) -> bool:
-    """Return whether a declaration ends here, that has no lines within braces."""
+    """Return whether a text is a complete declaration, with balanced parentheses and braces."""
     is_closed = text.count("(") == text.count(")") and text.count("{") == text.count("}")
     return is_closed and text.endswith((";", "}", ")"))
 
@@ -154,7 +156,7 @@ def _is_whole(text: str) -> bool:
 def _declared(
     text: str, comments: Sequence[str], macros: dict[str, _Macro], depth: int
 ) -> Iterator[_Part]:
-    """Yield the parts that a declaration, a line of the preprocessor or a macro is."""
+    """Yield the parts of a declaration, a preprocessor line, or a macro call (expanded)."""
     whole = "\n".join([*comments, text])
     if text.startswith("#"):
         defined = _DEFINE.match(text) or _UNDEFINE.match(text)
@@ -181,7 +183,7 @@ def _declared(
 
 
 def _expanded(arguments: str, parameters: Sequence[str], body: str) -> str:
-    """Return what a macro stands for, as lines that begin in the first column."""
+    """Expand a macro, to lines that begin in the first column."""
     given = dict(zip(parameters, _split(arguments), strict=True))
     body = "\n".join(line.rstrip("\\").rstrip() for line in body.split("\n"))
     body = textwrap.dedent(body.lstrip("\n"))
@@ -190,7 +192,7 @@ def _expanded(arguments: str, parameters: Sequence[str], body: str) -> str:
 
 
 def _split(arguments: str) -> list[str]:
-    """Divide the arguments of a macro at the commas outside of parentheses and strings."""
+    """Split the arguments of a macro at the commas outside of parentheses and strings."""
     found, level = [""], 0
     for piece in _PIECE.findall(arguments):
         level += (piece == "(") - (piece == ")")
@@ -202,7 +204,7 @@ def _split(arguments: str) -> list[str]:
 
 
 def _without_empty_conditions(texts: Sequence[str]) -> list[str]:
-    """Leave out conditions of the preprocessor around nothing."""
+    """Remove preprocessor conditionals with nothing in them."""
     kept: list[str] = []
     for text in texts:
         line = _CONDITION.match(_COMMENT.sub("", text).lstrip())

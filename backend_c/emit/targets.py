@@ -54,7 +54,7 @@ _INCLUDE = re.compile(r'#include "(hlo_\w+\.h)"\n')
 
 
 class Recorded(NamedTuple):
-    """Hold a module, values of its arguments, and what it is to make of them with a seed."""
+    """Hold a module with recorded arguments, and the value expected of them with a seed."""
 
     module: Module
     arguments: Sequence[Any]
@@ -64,16 +64,15 @@ class Recorded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Say what a caller wants of emitted files, all of it of the embedded target.
+    """Hold a caller's options for emitted files; all are for the embedded target.
 
-    ``name``: what its names begin with. ``parameters``: names in C of the arrays of the parameters,
+    ``name``: prefix of its names. ``parameters``: names in C of the arrays of the parameters,
     numbered where there are none. ``has_external_weights``: constants are a file, not code.
-    ``max_workspace``: the most bytes that the workspace may have. ``multiply_accumulates``: the
-    products that the program adds up, to be told. ``optimize``: what the build asks of a compiler.
-    ``compiler``: the command of one whose sizes of code and stack are to be told. ``no_double``:
-    raise Unsupported where f64 is computed; ``is_fast`` says by which numerics. ``simd``: by which
-    functions products of bytes are taken several at a time. ``bands``: what the plan computes by
-    bands of rows, to be told.
+    ``max_workspace``: the most bytes of the workspace. ``multiply_accumulates``: the program's, for
+    the manifest. ``optimize``: the build's goal. ``compiler``: the command whose sizes of code and
+    stack are measured. ``no_double``: raise Unsupported where f64 is computed; ``is_fast`` says by
+    which numerics. ``simd``: which functions multiply bytes several at a time. ``bands``: the loops
+    over bands of rows, for the manifest.
     """
 
     name: str = "module"
@@ -141,7 +140,8 @@ def _cuda(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
 
 
 def cuda_parts(plans: Sequence[Plan]) -> tuple[str, list[tuple[HostPlan, Program]]]:
-    """Return the kernels of plans as one text without includes, and how each plan runs."""
+    """Return the kernels of plans as one text without includes, and each plan's host plan and
+    program."""
     # Before rendering: each phase is a kernel of its own, launched and numbered as such.
     split = [phases.split(plan) for plan in plans]
     programs = render_plans(split, CUDA)
@@ -151,11 +151,11 @@ def cuda_parts(plans: Sequence[Plan]) -> tuple[str, list[tuple[HostPlan, Program
 
 
 def _step(step: HostStep) -> dict[str, object]:
-    """Describe a step for whoever launches the kernels without launch.cu.
+    """Describe a step as JSON, for callers that launch the kernels without launch.cu.
 
     Pointers are ``arguments[n]``, ``results[n]``, or an offset into the constants or the workspace.
-    The shape of a launch says which other sizes are right: ``single`` is one block of one thread,
-    ``block`` one block of any size, ``grid`` any number of them, ``warps`` the same of whole warps.
+    The shape of a launch constrains its size: ``single`` is one block of one thread, ``block`` one
+    block of any size, ``grid`` any number of them, ``warps`` the same of whole warps.
     ``most_threads`` is the largest block that a kernel takes. ``seed`` is the one of a run.
     """
 
@@ -192,7 +192,7 @@ def _step(step: HostStep) -> dict[str, object]:
 
 
 def _address(place: Place) -> str:
-    """Name an address."""
+    """Render a place as in :func:`_step`."""
     is_array = place.block in ("arguments", "results")
     return f"{place.block}[{place.offset}]" if is_array else f"({place.block} + {place.offset})"
 
@@ -213,8 +213,7 @@ def _inlined(text: str) -> str:
 
 
 def _unguarded(header: str) -> str:
-    """Return a header without what keeps it from being included twice, and what it says of itself
-    before that."""
+    """Return a header without its include guard, and without the comment before that."""
     guard = _GUARD.search(header)
     assert guard is not None, header
     return header[guard.end() : header.rindex("#endif")]

@@ -1,4 +1,4 @@
-"""Hold the workspace of an emitted program to what a caller has room for."""
+"""Check the workspace of an emitted program against the caller's limit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hlo.errors import Unsupported
 def required_workspace(
     plan: Plan, most: int | None = None, bands: tuple[Bands, ...] = ()
 ) -> Workspace:
-    """Return the allocation of a plan; raise Unsupported if it is more than ``most`` bytes.
+    """Return the allocation of a plan; raise Unsupported if it exceeds ``most`` bytes.
 
-    The error says what any allocation takes, and at which instruction that much is alive.
+    The error gives the liveness bound, and the instruction at which that much is alive.
     """
     workspace = allocate_tightly(plan)
     if most is None or workspace.bytes <= most:
