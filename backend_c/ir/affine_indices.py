@@ -1,4 +1,4 @@
-"""Compute indices from the variables of loops, where the program computes them as integers.
+"""Recover affine indices where a program computes them as integers.
 
 Frames of a signal, diagonals and windows are gathers whose start indices come from iotas:
 
@@ -31,12 +31,13 @@ _MOST = 1 << 53  # of an integer that may be an index
 
 
 def with_affine_indices(body: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return statements whose indices come from indices, as far as that gives the same numbers."""
+    """Rewrite indices computed as integers to affine forms of loop variables, where that is
+    exact."""
     return _Indices().body(body)
 
 
 class _Indices(RangedRewriting):
-    """Replace indices that come from integers."""
+    """Replace conversions from integers to indices by index arithmetic."""
 
     def rewritten(self, value: Expr) -> Expr:
         """Return an expression with its indices rewritten."""
@@ -55,7 +56,7 @@ class _Indices(RangedRewriting):
         return again
 
     def _is_inside(self, index: Expr, low: int, high: Expr) -> bool:
-        """Return whether an integer that is an index is within bounds."""
+        """Return whether an index converted from an integer is provably within [low, high]."""
         match index:
             case Apply("convert", (source,), _) if source.type is not INDEX:
                 least, most = self.ranges.of(source)
@@ -63,7 +64,8 @@ class _Indices(RangedRewriting):
         return False
 
     def _number(self, value: Expr) -> Expr | None:
-        """Return an integer as an index computed from indices; None if it is not known to be."""
+        """Return an integer expression as index arithmetic; None if it may wrap around, or is
+        none."""
         if max(map(abs, self.ranges.of(value))) > _MOST:
             return None
         match value:
@@ -90,7 +92,7 @@ class _Indices(RangedRewriting):
 
 
 def _product(one: Expr, other: Expr) -> Expr | None:
-    """Build a product of which one factor is a number."""
+    """Build a product with a constant factor; None if neither factor is constant."""
     factor = ix.value_of(other)
     if factor is not None:
         return ix.multiply(one, factor)
@@ -99,19 +101,19 @@ def _product(one: Expr, other: Expr) -> Expr | None:
 
 
 def _quotient(one: Expr, other: Expr) -> Expr | None:
-    """Build a quotient of what is not negative by a positive number."""
+    """Build a quotient of a value >= 0 by a positive constant; None for others."""
     divisor = ix.value_of(other) or 0
     return ix.divide(one, divisor) if divisor > 0 and ix.bounds(one)[0] >= 0 else None
 
 
 def _remainder(one: Expr, other: Expr) -> Expr | None:
-    """Build a remainder of what is not negative by a positive number."""
+    """Build a remainder of a value >= 0 by a positive constant; None for others."""
     divisor = ix.value_of(other) or 0
     return ix.modulo(one, divisor) if divisor > 0 and ix.bounds(one)[0] >= 0 else None
 
 
 def _greater(one: Expr, other: Expr) -> Expr | None:
-    """Build a maximum of which one operand is a number."""
+    """Build a maximum with a constant; None if neither operand is constant."""
     for value, least in ((one, ix.value_of(other)), (other, ix.value_of(one))):
         if least is not None:
             return ix.clamp(least, value, max(least, ix.bounds(value)[1]))
@@ -119,7 +121,7 @@ def _greater(one: Expr, other: Expr) -> Expr | None:
 
 
 def _less(one: Expr, other: Expr) -> Expr | None:
-    """Build a minimum of which one operand is a number."""
+    """Build a minimum with a constant; None if neither operand is constant."""
     for value, most in ((one, ix.value_of(other)), (other, ix.value_of(one))):
         if most is not None:
             return ix.clamp(min(most, ix.bounds(value)[0]), value, most)
@@ -140,7 +142,7 @@ _RULES: dict[str, Callable[..., Expr | None]] = {
 
 
 def _folded(value: Apply) -> Expr:
-    """Return an operation on indices as :mod:`backend_c.ir.index` builds it from its operands."""
+    """Rebuild an operation on indices by the folding constructors of :mod:`backend_c.ir.index`."""
     match value:
         case Apply("add", (one, other), _):
             return ix.add(one, other)

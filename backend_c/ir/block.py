@@ -1,4 +1,4 @@
-"""Hold what is written into an open block of statements, and how much that was at some time."""
+"""Represent an open block of statements under construction, and checkpoints to roll back to."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from backend_c.ir.loop_ir import Expr, Statement
 
 
 class BlockSize(NamedTuple):
-    """Count the statements of a block and its values."""
+    """Hold the number of statements and of known values of a block."""
 
     statements: int
     values: int
 
 
 class Written(NamedTuple):
-    """Say how much a scope held at some time: names given, open blocks, arrays added."""
+    """Hold a checkpoint of a scope: its names given, sizes of open blocks, arrays added."""
 
     names: int
     blocks: tuple[BlockSize, ...]
@@ -28,8 +28,10 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class Block:
-    """Hold the statements of an open block, and the expressions that have a value in it. The
-    block of an ``if`` is conditional."""
+    """Hold the statements of an open block, and the values known in it, by expression.
+
+    ``is_conditional``: it is the block of an ``if``.
+    """
 
     statements: list[Statement] = field(default_factory=list)
     values: dict[Hashable, Expr] = field(default_factory=dict)
@@ -37,11 +39,11 @@ class Block:
 
     @property
     def size(self) -> BlockSize:
-        """Count what is written."""
+        """Return the current size, as a checkpoint."""
         return BlockSize(len(self.statements), len(self.values))
 
     def cut(self, size: BlockSize) -> None:
-        """Forget what was written after the block had a size: both keep the order of writing."""
+        """Roll back to a former size; statements and values are in the order of writing."""
         del self.statements[size.statements :]
         for key in list(islice(self.values, size.values, None)):
             del self.values[key]

@@ -67,7 +67,7 @@ class _AgreedSize:
     bound: int
 
     def of(self, sizes: Sequence[Expr]) -> Expr:
-        """Return the smallest of the sizes, short of those that stretch."""
+        """Return the minimum of the sizes, without those of 1 that are broadcast."""
         result = sizes[0]
         for size in sizes[1:]:
             # The clamp tells index arithmetic the bounds; the value is within them already.
@@ -106,7 +106,8 @@ def _of_size(element: Element, dimension: int, size: Expr, may_stretch: bool) ->
 
 
 def resized(element: Element, sizes: Sequence[Expr]) -> Element:
-    """Return the same elements with other actual sizes; sizes equal to the bounds are static."""
+    """Return an element with other actual sizes; dimensions whose size is their bound are
+    static."""
     shape = element.shape
     varies = [ix.value_of(size) != dim for size, dim in zip(sizes, shape.dims, strict=True)]
     dynamic = tuple(is_bounded(shape, d) or varies[d] for d in range(shape.rank))
@@ -125,7 +126,7 @@ def inside(index: Sequence[Expr], sizes: Sequence[Expr], dims: Sequence[int]) ->
 
 
 def zero_beyond(element: Element, sizes: Sequence[Expr]) -> Element:
-    """Return the elements, and zeros beyond the sizes."""
+    """Return an element that is zero beyond the actual sizes."""
     dims = element.shape.dims
 
     def at(*index: Expr) -> Expr:
@@ -161,7 +162,7 @@ def identity_beyond(element: Element) -> Element:
 
 
 def as_declared(element: Element, shape: ArrayShape) -> Element:
-    """Return the element with the bounds that its text declares.
+    """Convert an element to the bounds that its instruction declares.
 
     A dimension that is declared static is whole, with zeros beyond its actual size.
     """

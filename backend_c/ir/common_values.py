@@ -15,10 +15,10 @@ from backend_c.ir.loop_rewriting import with_operands
 def with_common_values(
     body: Sequence[Let | Store],
 ) -> tuple[tuple[Let | Store, ...], dict[Expr, Variable]]:
-    """Return lets and stores in which equal values have one name, and by the variables that are
-    gone those of the same values.
+    """Eliminate common subexpressions; return the statements, and what replaced each removed
+    variable.
 
-    What is loaded, none of the stores changes, but for mutable arrays, whose loads stay.
+    No store may change what is loaded, but for mutable arrays, whose loads are kept.
     """
     kept: list[Let | Store] = []
     known: dict[Expr, Variable] = {}  # variables by what they are bound to
@@ -38,7 +38,7 @@ def with_common_values(
 
 
 def _renamed(value: Expr, same: dict[Expr, Variable]) -> Expr:
-    """Return an expression with other variables of the same values."""
+    """Substitute removed variables by the kept ones of the same value."""
     if isinstance(value, Load | Apply):
         return with_operands(value, lambda one: _renamed(one, same))
     return same.get(value, value)

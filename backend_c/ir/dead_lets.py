@@ -1,4 +1,4 @@
-"""Eliminate dead values: what no statement needs costs time, and compilers warn of it.
+"""Eliminate dead code: values that no statement uses cost time, and compilers warn of them.
 
 These are lets that nothing uses, and variables and arrays on the stack that are only written.
 """
@@ -31,10 +31,9 @@ from backend_c.ir.loop_rewriting import with_blocks
 
 
 def without_dead_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return the statements without lets of unused variables and blocks that are then empty.
+    """Return the statements without dead lets, write-only locals, and blocks that are then empty.
 
-    Neither is there what is only written: as nothing reads it, the values that it was given may be
-    dead, too.
+    Removing a write-only local may make the values stored to it dead, too, so that is repeated.
     """
     live = _live(body, set())
     while unread := _declared(live) - _read(live):
@@ -58,7 +57,7 @@ def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
 
 
 def _declared(body: Sequence[Statement]) -> set[str]:
-    """Return the names of what changes on the stack."""
+    """Return the names of mutable variables and local arrays."""
     found = set()
     for statement in every(body):
         match statement:
@@ -72,7 +71,7 @@ def _declared(body: Sequence[Statement]) -> set[str]:
 
 
 def _read(body: Sequence[Statement]) -> set[str]:
-    """Return the names that are read, but for those that a statement reads to change itself."""
+    """Return the names that are read, other than by a statement that updates the same name."""
     found = set[str]()
     for statement in every(body):
         names = {name for e in expressions(statement) for name in _names(e)}
@@ -92,7 +91,7 @@ def _read(body: Sequence[Statement]) -> set[str]:
 
 
 def _names(expression: Expr) -> Iterator[str]:
-    """Yield the names of what an expression reads or takes the address of."""
+    """Yield the names of variables and arrays that an expression reads or takes the address of."""
     yield from variables(expression)
     for part in subexpressions(expression):
         if isinstance(part, Load):
@@ -102,7 +101,7 @@ def _names(expression: Expr) -> Iterator[str]:
 
 
 def _without(body: Sequence[Statement], names: set[str]) -> tuple[Statement, ...]:
-    """Return the statements without the declarations and changes of some names."""
+    """Remove the declarations of names, and the assignments and stores to them."""
     kept: list[Statement] = []
     for statement in body:
         match statement:

@@ -1,8 +1,8 @@
-"""Choose at compile time what the ranges of integers decide.
+"""Fold selects and integers whose value ranges leave one possibility.
 
 Sequences of slices are written out as selects by their index, and indices are normalised as in
-NumPy, ``i < 0 ? i + n : i``: often enough it is known which it is. An integer of which one number
-is left is a constant: a compiler does not see it where it is computed outside of a parallel loop,
+NumPy, ``i < 0 ? i + n : i``: often enough it is known which it is. An integer whose range is one
+number is a constant: a compiler does not see it where it is computed outside of a parallel loop,
 and divides by it.
 """
 
@@ -19,16 +19,15 @@ from hlo.types import PRED
 
 
 def with_decided_selects(body: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return statements without selects of which the condition holds always, or never."""
+    """Fold selects with a condition that is always or never true, and integers of one value."""
     return _Selects().body(body)
 
 
 class _Selects(RangedRewriting):
-    """Replace what ranges decide."""
+    """Fold expressions by the ranges of integers."""
 
     def rewritten(self, value: Expr) -> Expr:
-        """Return an expression with what its selects are known to choose, and the numbers that it
-        is known to have."""
+        """Return an expression with decided selects and constant integers folded."""
         if isinstance(value, Apply | Variable) and value.type not in INDICES:
             least, most = self.ranges.of(value) if is_whole(value.type) else (0, 1)
             if least == most:

@@ -1,4 +1,4 @@
-"""Allow recursion as deep as the expressions of a kernel.
+"""Raise Python's recursion limit to the depth of a kernel's expressions.
 
 A chain of operations that are fused is an expression as deep as it is long, up to
 :data:`hlo.passes.fusion_decisions.MOST_OPERATIONS`. Each of them takes a few calls of Python to be
@@ -20,9 +20,9 @@ _inside = 0  # how many threads are in `deep_expressions`, or the same one sever
 
 @contextmanager
 def deep_expressions() -> Iterator[None]:
-    """Let Python call functions so many deeper; use it as a decorator, too.
+    """Raise the recursion limit by ``_CALLS`` inside; also a decorator.
 
-    The limit is one for all threads: it is raised by the first and lowered by the last of them.
+    The limit is one for all threads: the first of them raises it, the last lowers it.
     """
     global _inside
     with _changing:

@@ -1,4 +1,4 @@
-"""Divide loops in lanes by the digits of their index (strip mining).
+"""Strip-mine loops in lanes by the divisors of their index (mixed-radix digits).
 
 What a reshape makes of several dimensions is read at quotients and remainders of one index: rows
 that are repeated, pairs that lie beside each other, products of every element with every other one.
@@ -7,10 +7,11 @@ looked at when it is written, and where its index is divided, it is written agai
 the index, of which the divisions are constants or fold away:
 
     for i in 0 … 2n - 1: r[i] = i % 2 < 1 ? a[i / 2] : b[i / 2]
+
     for k in 0 … n - 1: r[2 k] = a[k]; r[2 k + 1] = b[k]
 
-Small digits are written out, as here, so that neighbouring lanes have neighbouring quotients; of
-larger ones each quotient has a loop in lanes of its own, written out where they are few and decide
+Small digits are unrolled, as here, so that neighbouring lanes have neighbouring quotients; of
+larger ones each quotient has a loop in lanes of its own, unrolled where they are few and decide
 what is computed.
 """
 
@@ -43,7 +44,7 @@ _SHARED = 8  # iterations of a parallel loop, at least
 
 
 def write_lanes(scope: Scope, extent: int, kind: str, write: Write) -> None:
-    """Write a loop in lanes, by digits if that takes divisions out of it, else in segments."""
+    """Write a loop in lanes, strip-mined if that removes divisions, else in segments."""
     before = scope.written()
     write_segments(scope, extent, kind, write)
     loop = scope.last_statement
@@ -70,20 +71,22 @@ def write_lanes(scope: Scope, extent: int, kind: str, write: Write) -> None:
 
 
 def _after(start: Expr, write: Write) -> Write:
-    """Return what writes the elements after a place."""
+    """Return a writer of the elements from ``start`` on."""
     return lambda lane: write(ix.add(start, lane))
 
 
 def _kinds(kind: str, quotients: int) -> tuple[str, str]:
-    """Return the kinds of a loop over so many quotients and of the one inside of it: threads share
-    the outer one if that is enough for all."""
+    """Return the kinds of the loop over quotients and of the loop inside it.
+
+    Threads share the outer one if it has iterations enough for all.
+    """
     if kind == "lanes":
         return "serial", "lanes"
     return ("parallel", "lanes") if quotients >= _SHARED else ("serial", kind)
 
 
 def _radix(loop: Loop, extent: int) -> int:
-    """Return the least divisor of a loop's variable, if it divides the extent; else 0."""
+    """Return the least divisor of a loop's variable; 0 if there is none that divides the extent."""
     if any(isinstance(statement, Loop) for statement in loop.body):
         return 0
     # An index that is divided for its parts and put together again is divided by nothing that is
@@ -96,7 +99,7 @@ def _radix(loop: Loop, extent: int) -> int:
 
 
 def _chooses(loop: Loop) -> bool:
-    """Return whether a condition depends on a quotient of a loop's variable."""
+    """Return whether a comparison depends on a quotient of a loop's variable."""
     quotients = {
         s.variable.name for s in loop.body if isinstance(s, Let) and {*_periods(s, loop.variable)}
     }
@@ -111,13 +114,15 @@ def _chooses(loop: Loop) -> bool:
 
 
 def _periods(statement: Statement, lane: Variable) -> Iterator[int]:
-    """Yield how many lanes share a quotient, for each division of a loop's variable."""
+    """Yield, for each division of the lane's index in a statement, how many lanes share a
+    quotient."""
     for expression in expressions(statement):
         yield from _divided(expression, lane)
 
 
 def _divided(expression: Expr, lane: Variable) -> Iterator[int]:
-    """Yield how many lanes share a quotient, for each division in an expression."""
+    """Yield, for each division of the lane's index in an expression, how many lanes share a
+    quotient."""
     for part in subexpressions(expression):
         if not (isinstance(part, Apply) and part.operation in ("divide", "modulo")):
             continue

@@ -1,4 +1,4 @@
-"""Define readers and writers, by which kernels (loop nests) and the expressions inside them meet.
+"""Define readers and writers, the interface between loop nests and the expressions inside them.
 
 A reader (:class:`Element`) maps an index to the expression of one element: ``at(*index)``. A reader
 that computes is a fused producer (the prologue of a contraction). A :class:`Writer` stores:
@@ -23,10 +23,10 @@ class Element:
     """Represent an array value as a function from an index to an expression.
 
     ``sizes``, for a shape with bounded dimensions, has the actual size of each as an INDEX
-    expression: the elements are those of the bound, and beyond the size they mean nothing.
-    ``array`` is set when the elements simply lie in memory in row-major order, ``is_window`` when
-    they are those of a window of an array in memory. ``patch`` is set when they are those of an
-    operand but for a window.
+    expression: ``at`` is defined up to the bounds, and elements beyond the sizes are unspecified.
+    ``array`` is set when the elements lie in memory in row-major order, ``is_window`` when they are
+    a window of an array in memory. ``patch`` is set when they are an operand's with a window
+    replaced (dynamic-update-slice).
     """
 
     shape: ArrayShape
@@ -50,7 +50,8 @@ def zero(element_type: ElementType) -> Constant:
 
 @dataclass(frozen=True)
 class Patch:
-    """Describe elements written over those of an operand: a window that starts at ``firsts``."""
+    """Describe a dynamic-update-slice: ``update`` replaces the window of ``operand`` at
+    ``firsts``."""
 
     operand: Element
     update: Element
@@ -66,7 +67,7 @@ def array_reader(
     sizes: tuple[Expr, ...] = (),
     within: tuple[int, ...] | None = None,
 ) -> Element:
-    """Return the reader of an array in memory; ``within``: of a window of one of such dims."""
+    """Return the reader of an array in memory, or of a window of an array of dims ``within``."""
     dims = shape.dims if within is None else within
 
     def at(*index: Expr) -> Expr:
@@ -85,7 +86,7 @@ def scalar(shape: ArrayShape, value: Expr) -> Element:
 
 
 def claimed(element: Element, scope: Scope, instruction: Computed) -> Element:
-    """Return the same reader, whose elements are computed for an instruction."""
+    """Return a reader whose elements are attributed to an instruction, for explanations."""
 
     names = scope.names
 
@@ -101,8 +102,7 @@ def claimed(element: Element, scope: Scope, instruction: Computed) -> Element:
 
 
 def memoised(element: Element, scope: Scope, instruction: Computed | None = None) -> Element:
-    """Return the same reader, memoised: each element that it computes is bound once per index, for
-    an instruction if it is one's.
+    """Memoise a reader: each element is bound once per index, and attributed to ``instruction``.
 
     What computing the index takes (clamps, divisions) is bound first, as far out as it can be. A
     load is not bound: it is read where it is used, so that no value lives longer than needed.
@@ -129,10 +129,7 @@ def memoised(element: Element, scope: Scope, instruction: Computed | None = None
 
 
 def _with_atoms(value: Expr, scope: Scope) -> Expr:
-    """Bind the atoms of a load's offset, one affine form; the load itself is not bound.
-
-    It is of the nearest copy of the element.
-    """
+    """Bind the atoms of a load's offset, which is affine; return a load of the nearest copy."""
     if type(value) is not Load:
         return value
     value = scope.nearest(value)
@@ -144,10 +141,10 @@ class Writer:
     """Store a kernel's results: ``arrays`` in row-major order, one per result shape.
 
     Beside each array whose shape is bounded is the s32 array of its actual sizes (``size_arrays``).
-    ``short`` collects the static results of which less is there than their shape says.
-    ``epilogue`` maps index and values of a kernel to the values that are stored in their place.
-    ``within``: by number, the dims of what a result is a window of. ``firsts``: the index in the
-    results at which that of the first element is.
+    ``short`` collects static results with fewer actual elements than their shape has. ``epilogue``
+    maps index and values of a kernel to the values that are stored in their place. ``within``: by
+    result number, the dims of the array that a result is a window of. ``firsts``: the offset added
+    to each index, of a writer of a window.
     """
 
     scope: Scope
@@ -178,19 +175,19 @@ class Writer:
             self.scope.store(self.arrays[number], offset, value)
 
     def offset(self, number: int, index: tuple[Expr, ...]) -> Expr:
-        """Return where an element of a result is in its array."""
+        """Return the offset of an element in its result's array."""
         if self.firsts:
             index = tuple(map(ix.add, self.firsts, index))
         return ix.linearize(index, self.within.get(number, self.shapes[number].dims))
 
     def window(self, shape: ArrayShape, firsts: tuple[Expr, ...]) -> Writer:
-        """Return the writer of a window of the only result, which begins at an index."""
+        """Return the writer of a window of the only result, starting at index ``firsts``."""
         (whole,) = self.shapes
         within = {0: self.within.get(0, whole.dims)}
         return replace(self, shapes=(shape,), within=within, firsts=firsts, short=[])
 
     def reader(self, number: int) -> Element:
-        """Return the reader of a result that is written."""
+        """Return the reader of a result that has been written."""
         within = self.within.get(number)
         return array_reader(self.arrays[number], self.shapes[number], within=within)
 
@@ -213,7 +210,8 @@ class Writer:
             self.scope.store(array, ix.constant(dimension), value)
 
     def fill(self) -> None:
-        """Zero what static results lack; to be called when all elements are written."""
+        """Zero static results beyond their actual sizes; to be called after all elements are
+        written."""
         for number, sizes in self.short:
             shape, array = self.shapes[number], self.arrays[number]
             with self.scope.loop(shape.elements, "lanes") as offset:

@@ -1,4 +1,4 @@
-"""Recognise remainders rounded down, as Python's ``%`` and NumPy's have them.
+"""Recognise floored remainders, those of Python's ``%`` and NumPy, and shorten them.
 
 HLO's remainder has the sign of the dividend, so ``x % c`` is written as its correction:
 
@@ -15,8 +15,7 @@ from hlo.types import PRED
 
 
 def with_floored_remainder(value: Expr, ranges: IntegerRanges) -> Expr:
-    """Return a select that corrects a remainder by a positive constant in its shortest form, any
-    other expression as it is."""
+    """Shorten a select that floors a remainder by a positive constant; return others unchanged."""
     if not isinstance(value, Apply) or value.operation != "select":
         return value
     condition, corrected, rest = value.operands
@@ -36,7 +35,8 @@ def with_floored_remainder(value: Expr, ranges: IntegerRanges) -> Expr:
 
 
 def _dividend(rest: Expr, divisor: int, ranges: IntegerRanges) -> Expr | None:
-    """Return what a value is the remainder of by a positive divisor, or None."""
+    """Return the dividend of a remainder by a positive divisor; None if the value is no such
+    one."""
     match ranges.definition(rest):
         case Apply("remainder", (dividend, Constant(_, number)), element_type):
             is_same = number == divisor and element_type.kind == "signed"
@@ -45,7 +45,7 @@ def _dividend(rest: Expr, divisor: int, ranges: IntegerRanges) -> Expr | None:
 
 
 def _conjuncts(condition: Expr, ranges: IntegerRanges) -> set[Expr]:
-    """Return the conditions that hold together where a condition holds."""
+    """Return the conjuncts of a condition."""
     match ranges.definition(condition):
         case Apply("and", (one, other), _):
             return _conjuncts(one, ranges) | _conjuncts(other, ranges)

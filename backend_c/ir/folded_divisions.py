@@ -1,9 +1,9 @@
-"""Fold divisions of indices that values with names keep apart.
+"""Fold divisions of indices across lets.
 
 What computing an index takes is bound where its loop is, so that 8 * (i / 8) + i % 8 may be a sum
-of two variables: neighbours in memory, which would be read one by one. Of a kernel that is written,
-indices are looked at with what their variables are bound to; where that takes no division, it is
-written so.
+of two variables: neighbours in memory, which would be read one by one. In a finished kernel,
+variables are substituted by their definitions in each index, and the result is kept if it divides
+nothing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_oper
 
 
 def with_folded_divisions(body: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return statements whose offsets take no division where their value takes none."""
+    """Fold offsets into affine forms without divisions, where definitions allow it."""
     folding = _Folding()
     folded = folding.block(body)
     return without_dead_lets(folded) if folding.is_changed else tuple(body)
 
 
 class _Folding:
-    """Fold the offsets of one kernel, whose names are those of one value each."""
+    """Fold the offsets of one kernel, whose variables are each bound once."""
 
     def __init__(self) -> None:
         self._definitions: dict[str, Expr] = {}  # of quotients and remainders by name
@@ -57,5 +57,5 @@ class _Folding:
         return value
 
     def _of(self, name: str) -> frozenset[str]:
-        """Return the names of what a quotient or remainder is of."""
+        """Return the variables that a quotient or remainder is computed from."""
         return frozenset(variables(self._definitions[name]))

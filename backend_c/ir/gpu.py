@@ -1,4 +1,4 @@
-"""Name what the GPUs that code is written for have: bounds of CUDA, and sizes to choose by."""
+"""Define limits of CUDA, and the sizes of a typical GPU by which work is divided."""
 
 from __future__ import annotations
 

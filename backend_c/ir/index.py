@@ -28,7 +28,7 @@ def value_of(expression: Expr) -> int | None:
 
 
 def _affine_form(expression: Expr) -> _AffineForm:
-    """Return an expression as coefficients of atoms, and a constant."""
+    """Return an expression as (coefficients of atoms, constant)."""
     terms: dict[Expr, int] = {}
     offset = _gather(expression, 1, terms)
     return terms, offset
@@ -59,7 +59,7 @@ def _gather(expression: Expr, factor: int, terms: dict[Expr, int]) -> int:
 
 
 def _sum(parts: Iterable[tuple[Expr, int]], offset: int = 0) -> Expr:
-    """Build the sum of expressions, each times a factor, and a number."""
+    """Build Σ factor · expression + offset, folded."""
     terms: dict[Expr, int] = {}
     for expression, factor in parts:
         offset += _gather(expression, factor, terms)
@@ -160,14 +160,13 @@ def _bounds_of_two(
 
 
 def is_inside(load: Load) -> bool:
-    """Return whether the bounds of an offset are inside of its array."""
+    """Return whether a load's offset is provably within its array."""
     low, high = bounds(load.offset)
     return low >= 0 and high < load.array.elements
 
 
 def _integer_bounds(expression: Expr) -> tuple[int, int]:
-    """Return the range of an integer's type, or of the one that it was converted from if that is
-    inside of it."""
+    """Return the range of an integer's type, or of a narrower type that it was converted from."""
     is_signed = expression.type.kind == "signed"
     end = 2 ** (expression.type.bits - is_signed)
     low, high = -end * is_signed, end - 1
@@ -180,7 +179,7 @@ def _integer_bounds(expression: Expr) -> tuple[int, int]:
 
 
 def _split(expression: Expr, divisor: int) -> tuple[Expr, Expr]:
-    """Split an affine form into multiples of ``divisor``, divided, and the remaining terms."""
+    """Split an affine form in two: q and r with expression = divisor · q + r, r the other terms."""
     terms, offset = _affine_form(expression)
     whole = {a: c // divisor for a, c in terms.items() if c % divisor == 0}
     rest = {a: c for a, c in terms.items() if c % divisor}
@@ -273,7 +272,7 @@ def delinearize(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:
 
 
 def with_atoms(expression: Expr, named_atom: Callable[[Expr], Expr]) -> Expr:
-    """Replace every atom of the affine form that takes computing by ``named_atom(atom)``."""
+    """Replace every atom of the affine form that is no variable by ``named_atom(atom)``."""
     if type(expression) in (Variable, Constant):
         return expression
     terms, offset = _affine_form(expression)
@@ -287,9 +286,7 @@ def with_atoms(expression: Expr, named_atom: Callable[[Expr], Expr]) -> Expr:
 
 
 def with_definitions(expression: Expr, definitions: Mapping[str, Expr]) -> Expr:
-    """Replace variables by what they were bound to, and fold: quotients and remainders that a name
-    keeps apart become the offset that they are of.
-    """
+    """Substitute variables by their definitions, and fold quotients with their remainders."""
     terms, offset = _affine_form(expression)
     if not any(isinstance(atom, Variable) and atom.name in definitions for atom in terms):
         return expression
@@ -302,7 +299,7 @@ def with_definitions(expression: Expr, definitions: Mapping[str, Expr]) -> Expr:
 
 
 def is_quotient(expression: Expr) -> bool:
-    """Return whether an expression divides, and is made of variables and numbers alone."""
+    """Return whether an expression divides, and consists of variables and constants only."""
     operations = {"add", "multiply", "divide", "modulo"}
     for part in subexpressions(expression):
         if type(part) is Apply:

@@ -1,7 +1,7 @@
 """Bound the integers of a kernel by interval arithmetic.
 
-A range holds every value that an expression may have. Where a result may leave its type it wraps
-around, and may be anything that the type holds.
+A range encloses every value that an expression may have. An operation whose exact result may leave
+its type wraps around, and has the whole range of the type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Rule = Callable[[Range, Range], Range | None]
 
 
 def range_of(element_type: ElementType) -> Range:
-    """Return the least and the greatest number of pred or an integer type."""
+    """Return (least, greatest) of pred or an integer type."""
     if element_type is PRED:
         return 0, 1
     is_signed = element_type.kind == "signed"
@@ -27,7 +27,7 @@ def range_of(element_type: ElementType) -> Range:
 
 
 def is_in(one: Range, element_type: ElementType) -> bool:
-    """Return whether a type holds all numbers of a range."""
+    """Return whether a type can represent all numbers of a range."""
     low, high = range_of(element_type)
     return low <= one[0] and one[1] <= high
 
@@ -59,7 +59,7 @@ def _xor(one: Range, other: Range) -> Range | None:
 
 
 def _shift(shifted: Callable[[int, int], int]) -> _Rule:
-    """Return the rule of a shift by a number of bits that may be none to 63."""
+    """Return the rule of a shift; its range is unknown unless the amount is in 0 … 63."""
 
     def rule(one: Range, amount: Range) -> Range | None:
         if not 0 <= amount[0] <= amount[1] < 64:
@@ -70,7 +70,7 @@ def _shift(shifted: Callable[[int, int], int]) -> _Rule:
 
 
 def _logical(one: Range, amount: Range) -> Range | None:
-    """Bound a shift to the right that brings zeros: only without a sign bit is it a quotient."""
+    """Bound a logical shift to the right: a quotient for numbers >= 0, else unknown."""
     return None if one[0] < 0 else _shift(lambda x, bits: x >> bits)(one, amount)
 
 
@@ -142,14 +142,14 @@ _ORDERS: dict[str, Callable[[Range, Range], Range]] = {
 
 
 class IntegerRanges:
-    """Bound expressions of pred, integer types and indices, by what variables are bound to."""
+    """Compute ranges of expressions of pred, integer types and indices, from those of variables."""
 
     def __init__(self) -> None:
         self._known: dict[str, Range] = {}
         self._values: dict[str, Expr] = {}
 
     def bind(self, variable: Variable, value: Expr) -> None:
-        """Note what a variable is bound to."""
+        """Record a variable's definition and its range."""
         if is_whole(variable.type):
             self._known[variable.name] = self.of(value)
             self._values[variable.name] = value
@@ -171,12 +171,12 @@ class IntegerRanges:
                 return range_of(value.type)
 
     def fits(self, value: Apply) -> bool:
-        """Return whether the type of an operation holds its exact result, so that none wraps."""
+        """Return whether an operation provably does not wrap around."""
         found = self._applied(value)
         return found is not None and is_in(found, value.type)
 
     def _applied(self, value: Apply) -> Range | None:
-        """Return the range of an operation's exact result; None if nothing is known of it."""
+        """Return the range of an operation's exact result, before wrapping; None if unknown."""
         match value:
             case Apply("select", (condition, one, other), _):
                 first, second = self._where(condition, one, other)
@@ -199,7 +199,8 @@ class IntegerRanges:
                 return None
 
     def _where(self, condition: Expr, one: Expr, other: Expr) -> tuple[Range, Range]:
-        """Return the ranges of one value where a condition holds, of another where it does not."""
+        """Return the range of ``one`` where a condition holds, and of ``other`` where it does
+        not."""
         match self.definition(condition):
             case Apply("compare-LT", (Variable(_, name), Constant(_, end)), _) if (
                 name in self._known
@@ -216,12 +217,12 @@ class IntegerRanges:
                 return self.of(one), self.of(other)
 
     def definition(self, value: Expr) -> Expr:
-        """Return what an integer variable is bound to, other expressions as they are."""
+        """Return the definition of an integer variable; other expressions unchanged."""
         if isinstance(value, Variable) and not value.mutable:
             return self._values.get(value.name, value)
         return value
 
 
 def is_whole(element_type: ElementType) -> bool:
-    """Return whether values of a type are whole numbers: of pred, too, and indices."""
+    """Return whether a type has ranges: pred, integers and indices."""
     return element_type is PRED or element_type.is_integer or element_type in INDICES

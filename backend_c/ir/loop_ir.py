@@ -39,7 +39,7 @@ SEED = ElementType("seed", 0, "opaque", None)  # the random state of a run, runt
 
 
 class Array(NamedTuple):
-    """Represent a block of elements that a kernel reads or writes, by its name in the kernel.
+    """Represent an array that a kernel reads or writes, by its name in the kernel.
 
     ``mutable`` arrays are written by the kernel that reads them: their loads are neither moved nor
     merged. ``is_local`` arrays are on the stack of each thread, or in memory that the threads of a
@@ -85,7 +85,7 @@ class Constant(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """Represent a named value; an INDEX variable has bounds, both included."""
+    """Represent a named value; an INDEX variable has bounds, both inclusive."""
 
     type: ElementType
     name: str
@@ -141,7 +141,7 @@ class Let(NamedTuple):
 
 
 class Mutable(NamedTuple):
-    """Declare a variable that changes; without ``initial`` a runtime function sets it first."""
+    """Declare a mutable variable; without ``initial`` a runtime function initialises it."""
 
     variable: Variable
     initial: Expr | None
@@ -210,7 +210,7 @@ class Call(NamedTuple):
 
 
 class Barrier(NamedTuple):
-    """Wait until all threads of the block are here: then each sees what the others wrote."""
+    """Synchronise the threads of a block: behind it each sees what the others wrote before it."""
 
     threads: str = "block"
 
@@ -219,9 +219,12 @@ Statement = Let | Mutable | Assign | LocalArray | Store | Loop | If | Call | Bar
 
 
 class Computed(NamedTuple):
-    """Name an instruction that a kernel computes: by its number in the kernel's own computation, or
-    in ``computation``, which that applies to elements; ``launch`` is the number of the launch that
-    it is of among those that were merged."""
+    """Identify an instruction that a kernel computes, for explanations.
+
+    ``number`` is its place in the kernel's own computation, or in ``computation``, which that
+    applies per element; ``launch`` is its launch's number among those that were merged into the
+    kernel.
+    """
 
     number: int
     computation: str = ""
@@ -236,11 +239,11 @@ class Kernel:
     """Represent a function of arrays.
 
     ``inputs`` are only read, ``outputs`` and ``scratch`` are written, no two of them overlap.
-    ``numerics`` says which functions elementary operations are rendered as.
-    ``kind`` says how it is written, for explanations: ``map``, ``rows``, the opcode of a hero.
+    ``numerics`` chooses the functions that elementary operations are rendered as.
+    ``kind`` is its form, for explanations: ``map``, ``rows``, the opcode of a hero.
     ``tables`` are the values of the last inputs: constants that the program brings along.
     ``uses_seed``: the random state of the run is one more argument.
-    ``origins`` has the instructions that names in the body are for, for explanations.
+    ``origins`` maps names in the body to the instructions they compute, for explanations.
     """
 
     inputs: tuple[Array, ...]
@@ -255,12 +258,12 @@ class Kernel:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether it takes nothing but its inputs: no scratch, tables or random state."""
+        """Return whether it has inputs and outputs only: no scratch, tables or random state."""
         return not (self.scratch or self.tables or self.uses_seed)
 
 
 def inside(statement: Statement) -> tuple[Statement, ...]:
-    """Return the statements inside a statement."""
+    """Return the statements directly inside a loop or an ``if``."""
     match statement:
         case Loop():
             return statement.body
@@ -325,15 +328,14 @@ def subexpressions(expression: Expr) -> Iterator[Expr]:
 
 
 def parts(statements: Iterable[Statement]) -> Iterator[Expr]:
-    """Yield all subexpressions of statements themselves, not of the statements inside them."""
+    """Yield all subexpressions of the given statements, not of statements inside them."""
     for statement in statements:
         for expression in expressions(statement):
             yield from subexpressions(expression)
 
 
 def may_run_twice(body: Sequence[Statement]) -> bool:
-    """Return whether statements give the same when they are run again: they only bind and store,
-    and read nothing that they store."""
+    """Return whether statements are idempotent: lets and stores that load nothing they store."""
     if not all(isinstance(statement, Let | Store) for statement in body):
         return False
     stored = {statement.array.name for statement in body if isinstance(statement, Store)}
@@ -341,7 +343,7 @@ def may_run_twice(body: Sequence[Statement]) -> bool:
 
 
 def variables(expression: Expr) -> Iterator[str]:
-    """Yield the names of the variables in an expression, each as often as it is used."""
+    """Yield the names of variables in an expression, once for each use."""
     return (part.name for part in subexpressions(expression) if type(part) is Variable)
 
 

@@ -1,4 +1,5 @@
-"""Rewrite kernels: the parts of expressions, and the expressions and blocks of statements.
+"""Map functions over the operands of expressions, and over the expressions and blocks of
+statements.
 
 What :func:`~backend_c.ir.loop_ir.operands`, :func:`~backend_c.ir.loop_ir.expressions` and
 :func:`~backend_c.ir.loop_ir.inside` read, these replace.
@@ -26,8 +27,7 @@ from backend_c.ir.loop_ir import (
 
 
 def with_operands(value: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Return an expression with each direct subexpression replaced by what ``change`` makes of it,
-    in order."""
+    """Map ``change`` over the direct subexpressions of an expression, in order."""
     match value:
         case Load(_, offset):
             return value._replace(offset=change(offset))
@@ -38,15 +38,14 @@ def with_operands(value: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def with_instead(value: Expr, instead: Mapping[Variable | Load, Expr]) -> Expr:
-    """Return an expression with others in place of some variables and loads in it."""
+    """Substitute variables and loads in an expression."""
     if isinstance(value, Variable | Load) and value in instead:
         return instead[value]
     return with_operands(value, lambda operand: with_instead(operand, instead))
 
 
 def with_expressions(statement: Statement, change: Callable[[Expr], Expr]) -> Statement:
-    """Return a statement with each of its own expressions replaced, in order; not those of the
-    statements inside it."""
+    """Map ``change`` over the expressions of a statement itself, not of statements inside it."""
     match statement:
         case Let(_, value) | Assign(_, value):
             return statement._replace(value=change(value))
@@ -65,7 +64,7 @@ def with_expressions(statement: Statement, change: Callable[[Expr], Expr]) -> St
 
 
 def _argument(argument: Expr | Pointer, change: Callable[[Expr], Expr]) -> Expr | Pointer:
-    """Return an argument of a runtime function with its expression replaced."""
+    """Map ``change`` over the expression in an argument of a runtime function."""
     if isinstance(argument, Pointer):
         return argument._replace(offset=change(argument.offset))
     return change(argument)
@@ -74,7 +73,7 @@ def _argument(argument: Expr | Pointer, change: Callable[[Expr], Expr]) -> Expr 
 def with_blocks(
     statement: Statement, change: Callable[[Sequence[Statement]], tuple[Statement, ...]]
 ) -> Statement:
-    """Return a statement with its body, or its branches, replaced, in order."""
+    """Map ``change`` over the body of a loop, or the branches of an ``if``."""
     match statement:
         case Loop():
             return statement._replace(body=change(statement.body))
@@ -87,8 +86,7 @@ def with_blocks(
 def with_loops(
     body: Sequence[Statement], change: Callable[[Loop], Sequence[Statement]]
 ) -> tuple[Statement, ...]:
-    """Return statements with each loop, also in branches, replaced by what ``change`` makes of it;
-    of the loops inside a loop it is for ``change`` to say."""
+    """Replace the outermost loops in statements, those in branches, too, by ``change(loop)``."""
     rewritten: list[Statement] = []
     for statement in body:
         if isinstance(statement, Loop):

@@ -1,8 +1,8 @@
-"""Give names to the values of a kernel, and note which instructions each is for.
+"""Generate names in a kernel, and record the instruction that each name belongs to.
 
-While an element of an instruction is computed, or its loop nest is written, the names that are
-given are for it: of values, of loops, of variables and arrays on the stack. Explanations show by
-them which lines of generated code compute an instruction; no code depends on it.
+While an element of an instruction is computed, or its loop nest is written, all names that are
+generated belong to it: of values, of loops, of variables and arrays on the stack. Explanations map
+lines of generated code to instructions by them; no code depends on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from backend_c.ir.loop_ir import Computed, Expr, Origins, Variable
 
 
 class Names:
-    """Give fresh names; ``given`` counts them."""
+    """Generate unique names; ``given`` is their number."""
 
     def __init__(self) -> None:
         self.given = 0
@@ -22,31 +22,33 @@ class Names:
         self._origins: dict[str, tuple[Computed, ...]] = {}
 
     def fresh(self, prefix: str, *, is_copy: bool = False) -> str:
-        """Return a fresh name, for what is computed now; what only reads a value again, a copy of
-        it, is for nobody."""
+        """Return a new name of the current instruction; the name of a mere copy is of none."""
         self.given += 1
         name = f"{prefix}{self.given}"
         self._origins[name] = () if is_copy else self._computing
         return name
 
     def forget_after(self, given: int) -> None:
-        """Give all names but so many of the first again."""
+        """Roll back to a number of names; those after it are generated again."""
         self.given = given
 
     def claim(self, name: str) -> str:
-        """Note that a name that is given elsewhere is for what is computed now; return it."""
+        """Attribute a name generated elsewhere to the current instruction; return it."""
         self._origins[name] = self._computing
         return name
 
     def share(self, value: Expr) -> None:
-        """Note that a value is what is computed now, too."""
+        """Attribute a variable to the current instruction, beside its others."""
         if isinstance(value, Variable) and (own := self._origins.get(value.name)):
             self._origins[value.name] = tuple(dict.fromkeys((*own, *self._computing)))
 
     @contextmanager
     def computing(self, one: Computed) -> Iterator[None]:
-        """Give names for an instruction meanwhile; those of one of a computation that is applied to
-        elements are for the instruction that applies it, too."""
+        """Make ``one`` the current instruction inside.
+
+        An instruction of a computation applied per element is current beside the one that applies
+        it.
+        """
         outside = self.enter(one)
         try:
             yield
@@ -54,23 +56,22 @@ class Names:
             self.leave(outside)
 
     def enter(self, one: Computed) -> tuple[Computed, ...]:
-        """Give names for an instruction from now on; return whom they were given for."""
+        """Make ``one`` the current instruction; return the state to restore by :meth:`leave`."""
         outside = self._computing
         self._computing = (*outside[:1], one) if one.computation else (one,)
         return outside
 
     def leave(self, outside: tuple[Computed, ...]) -> None:
-        """Give names for others again: those that :meth:`enter` returned."""
+        """Restore the current instruction that :meth:`enter` returned."""
         self._computing = outside
 
     def origins(self) -> Origins:
-        """Return the instructions that names are for, of those that are for any."""
+        """Return the instructions of each name that belongs to any."""
         return {name: own for name, own in self._origins.items() if own}
 
 
 def with_same(origins: Origins, same: Mapping[Expr, Variable]) -> Origins:
-    """Return the instructions that names are for, those of names that are gone with the names of
-    the same values."""
+    """Move the origins of removed variables to the variables that replaced them."""
     found = dict(origins)
     for gone, kept in same.items():
         assert isinstance(gone, Variable)

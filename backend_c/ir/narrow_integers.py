@@ -1,12 +1,12 @@
-"""Compute integers in types as narrow as what they are made of and become, in lanes.
+"""Narrow integers in lanes to the types of their operands and uses.
 
 Programs widen bytes to 32 or 64 bits, compute, and convert the result back, or compare. A vector
 has four or eight times as many bytes. Two rules, both exact:
 
-* a value whose operands and result a narrower type holds, it may be computed in
+* an operation may be computed in any type that holds its operands and its result
   (:mod:`backend_c.ir.integer_ranges`);
-* of a result that is converted to fewer bits, sums, differences, products and bitwise operations
-  need no more bits of their operands than those.
+* of a result that is truncated to fewer bits, sums, differences, products and bitwise operations
+  need only as many bits of their operands.
 
 A computation is rewritten as a whole, from where it is narrowed back to where its operands were
 widened; if one of its operands is as wide as itself it stays as it is.
@@ -57,7 +57,7 @@ def with_narrow_integers(body: Sequence[Statement]) -> tuple[Statement, ...]:
 
 
 class _Narrowing:
-    """Rewrite the loops of one kernel, with names that no other variable has."""
+    """Rewrite the loops of one kernel; a counter makes new names unique."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -113,7 +113,7 @@ class _Narrowing:
         return found
 
     def _converted(self, wide: Expr, narrow: ElementType) -> Expr | None:
-        """Return an integer in a narrower type; None if nothing makes it from narrow ones."""
+        """Return a conversion's result computed in a narrow type; None if an operand is wide."""
         if narrow in _TYPES:
             low = self._narrow(wide, narrow, is_low=True)
             if low is not None:
@@ -125,8 +125,7 @@ class _Narrowing:
         return None
 
     def _compared(self, comparison: Apply, one: Expr, other: Expr) -> Expr | None:
-        """Return a comparison of narrower integers; None if they are not made from such, or if the
-        wide ones are needed, too."""
+        """Return a comparison in a narrower type; None if impossible, or if wide values stay."""
         if not (self._is_own(one) and self._is_own(other)):
             return None
         for middle in _narrower(one.type):
@@ -136,14 +135,14 @@ class _Narrowing:
         return None
 
     def _is_own(self, value: Expr) -> bool:
-        """Return whether nothing else needs what a value is computed from, but for sources."""
+        """Return whether a value's operands have no other uses, transitively, up to loads."""
         names = [name for name in variables(value) if name in self._inside]
         made = [name for name in names if not _is_simple(self._inside[name])]
         return all(self._uses[name] == 1 and self._is_own(self._inside[name]) for name in made)
 
     def _narrow(self, value: Expr, narrow: ElementType, *, is_low: bool) -> Expr | None:
-        """Return a value in a narrower type: its low bits, or (not ``is_low``) its number; None if
-        an operand is as wide."""
+        """Return a value in a narrower type: exactly, or (``is_low``) its low bits; None if
+        impossible."""
         least, most = self._ranges.of(value)
         is_exact = is_in((least, most), narrow)
         if not is_exact and not is_low:
@@ -169,8 +168,8 @@ class _Narrowing:
                 return None
 
     def _variable(self, variable: Variable, narrow: ElementType, *, is_low: bool) -> Expr | None:
-        """Return what a variable of the loop at hand is in a narrower type, bound before the
-        statement at hand."""
+        """Return the narrow counterpart of a variable of the loop, bound before the current
+        statement."""
         key = variable.name, narrow, is_low
         if key not in self._made:
             value = self._inside[variable.name]
@@ -184,7 +183,8 @@ class _Narrowing:
         return self._made[key]
 
     def _source(self, source: Expr, narrow: ElementType, *, is_low: bool) -> Expr | None:
-        """Return in a narrower type what was widened from ``source``."""
+        """Return the operand of a widening conversion in a narrower type; None if it does not
+        fit."""
         if source.type in INDICES:
             least = source.type.bits // 2  # lanes of indices are wide already
             is_narrow = is_in(ix.bounds(source), narrow) and narrow.bits >= least
@@ -198,15 +198,15 @@ class _Narrowing:
     def _all(
         self, values: Iterable[Expr], narrow: ElementType, *, is_low: bool
     ) -> tuple[Expr, ...] | None:
-        """Return values in a narrower type, if all have one."""
+        """Return all values in a narrower type; None if one has none."""
         made = [self._narrow(value, narrow, is_low=is_low) for value in values]
         return None if any(one is None for one in made) else tuple(one for one in made if one)
 
     def _may_be(
         self, operation: str, operands: Sequence[Expr], narrow: ElementType, is_low: bool
     ) -> bool:
-        """Return whether an operation means the same in a narrower type: of low bits, or where
-        that holds operands and result."""
+        """Return whether an operation gives the same result (``is_low``: low bits) in a narrower
+        type."""
         if operation == "multiply" and narrow.bits < 16:
             return False  # processors have no products of bytes in lanes
         if operation in _SHIFTS:
@@ -223,7 +223,7 @@ class _Narrowing:
         return operation in _EXACT and not (operation in _SIGNED and narrow.kind == "unsigned")
 
     def _is_number(self, operation: str, value: Expr, narrow: ElementType) -> bool:
-        """Return whether a narrower type holds what is shifted to the right, with its sign."""
+        """Return whether a narrower type represents the left operand of a shift to the right."""
         found = self._ranges.of(value)
         return is_in(found, narrow) and (found[0] >= 0 or operation == "shift-right-arithmetic")
 
@@ -234,21 +234,24 @@ class _Narrowing:
         made: tuple[Expr, ...],
         narrow: ElementType,
     ) -> Apply:
-        """Apply an operation to what its operands are in a narrower type, in which the highest bit
-        of a number without a sign may be the sign."""
+        """Build an operation on narrow operands.
+
+        A shift to the right of a number >= 0 is logical: its highest bit may be set in the narrow
+        type.
+        """
         if operation == "shift-right-arithmetic" and self._ranges.of(wide[0])[0] >= 0:
             operation = "shift-right-logical"
         return Apply(operation, made, narrow)
 
 
 def _wrapped(number: int, narrow: ElementType) -> int:
-    """Return the number whose bits are the low ones of another."""
+    """Wrap a number to a type, modulo 2**bits."""
     low, high = range_of(narrow)
     return (number - low) % (high - low + 1) + low
 
 
 def _is_straight(loop: Loop) -> bool:
-    """Return whether a loop in lanes has no other statements inside its own."""
+    """Return whether a loop in lanes has straight-line code only."""
     return "lanes" in loop.kind and not any(isinstance(s, Loop | If) for s in loop.body)
 
 
@@ -263,7 +266,7 @@ def _is_wide(value: Expr, narrow: ElementType) -> bool:
 
 
 def _is_simple(value: Expr) -> bool:
-    """Return whether a value is there already, but for its type."""
+    """Return whether a value is a variable, a constant, a load, or a conversion of one."""
     return not isinstance(value, Apply) or (
         value.operation == "convert" and not isinstance(value.operands[0], Apply)
     )

@@ -1,4 +1,4 @@
-"""Open the loop nest around an expression that is computed for every index of a shape.
+"""Open loop nests over all indices of a shape.
 
 Two forms: *flat*, one loop over all elements, best where no index then needs a division; and
 *split*, the outer dimensions in one parallel loop and the last one in vector lanes.
@@ -39,12 +39,12 @@ def threads(scope: Scope, rows: int, columns: int, near: int) -> Iterator[tuple[
 
 
 def loop_kind(scope: Scope, operations: int) -> str:
-    """Return the kind of an outermost loop that does so many element operations in all."""
+    """Return the kind of an outermost loop: "parallel" for ``grain`` operations or more."""
     return "parallel" if operations >= scope.settings.grain else "serial"
 
 
 def _flat_kind(scope: Scope, operations: int) -> str:
-    """Return the kind of one loop over all elements."""
+    """Return the kind of a flat loop of so many operations."""
     return "parallel lanes" if loop_kind(scope, operations) == "parallel" else "lanes"
 
 
@@ -78,9 +78,11 @@ def split(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[
 def write_map(
     scope: Scope, dims: tuple[int, ...], cost: int, write: Callable[[tuple[Expr, ...]], None]
 ) -> None:
-    """Write the loops around what ``write`` computes for an index: flat where the scope is, else
-    split; loops in lanes by digits (:mod:`backend_c.ir.digits`) or in segments
-    (:mod:`backend_c.ir.segments`)."""
+    """Write the loop nest around ``write(index)``: flat where the scope is, else split.
+
+    Loops in lanes are strip-mined (:mod:`backend_c.ir.digits`) or segmented
+    (:mod:`backend_c.ir.segments`).
+    """
     last = _last(dims)
     if last is None or scope.is_flat:
         elements = math.prod(dims)
@@ -96,8 +98,10 @@ def write_map(
 def _rows(
     scope: Scope, dims: tuple[int, ...], length: int, cost: int
 ) -> Iterator[tuple[Expr, ...]]:
-    """Open the loops over rows of a length: one, or, where rows are so short that the divisions for
-    the index of each take as long, one inside of another that enough threads share."""
+    """Open loops over rows: one, or two nested ones where rows are too short for its divisions.
+
+    Two are used if the outer one has iterations enough for the threads.
+    """
     inner, settings = _last(dims), scope.settings
     operations = math.prod(dims) * length * cost
     if (
@@ -115,13 +119,13 @@ def _rows(
 
 
 def _last(dims: Sequence[int]) -> int | None:
-    """Return the last dimension with an extent above 1, None if no other has one."""
+    """Return the last dimension with an extent above 1; None if fewer than two have one."""
     long = [d for d, extent in enumerate(dims) if extent > 1]
     return long[-1] if len(long) > 1 else None
 
 
 def _rest(dims: Sequence[int], last: int) -> list[Expr]:
-    """Return the index in the dimensions after the last one: of extent 1 each."""
+    """Return the index, all zeros, in the dimensions after ``last``."""
     return [ix.constant(0)] * (len(dims) - last - 1)
 
 

@@ -1,4 +1,4 @@
-"""Rewrite the expressions of a kernel by what is known of its integers."""
+"""Walk a kernel with the ranges of its integers, to rewrite expressions by them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from backend_c.ir.loop_rewriting import with_blocks, with_expressions
 
 
 class RangedRewriting(ABC):
-    """Walk the statements of a kernel in order, keeping the ranges of variables."""
+    """Rewrite the statements of a kernel in order, with the ranges of variables known so far."""
 
     def __init__(self) -> None:
         self.ranges = IntegerRanges()
 
     @abstractmethod
     def rewritten(self, value: Expr) -> Expr:
-        """Return what stands for an expression."""
+        """Return the expression that replaces an expression of a statement."""
 
     def body(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """Rewrite the statements of a kernel, without variables that nothing uses then."""
+        """Rewrite the statements of a kernel, and eliminate dead lets."""
         return without_dead_lets(self._block(statements))
 
     def _block(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:

@@ -1,4 +1,4 @@
-"""Rename what the statements of a kernel name, so that they can stand in another kernel."""
+"""Rename variables and substitute arrays, to inline a kernel's statements into another kernel."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_oper
 
 
 class Renaming:
-    """Give arrays and variables other names.
+    """Substitute arrays and variables in statements.
 
-    ``array`` names an array that is written or whose address is taken (None: it is neither), and
-    ``load`` what stands for a load at an offset that is renamed already. A variable is what
-    ``variables`` says of it, or has the same name with an ``ending``.
+    ``array`` maps an array that is written or whose address is taken to another (None: it is
+    neither); ``load`` builds the load of an array at a renamed offset. Variables map to
+    ``variables``, else they get the suffix ``ending``.
     """
 
     def __init__(
@@ -78,8 +78,10 @@ class Renaming:
         return tuple(map(self.statement, statements))
 
     def origins(self, kernel: Kernel, before: int = 0) -> Origins:
-        """Return the instructions that the renamed names of a kernel are for; ``before`` launches
-        come first. An array that is not written any more has no name."""
+        """Return a kernel's origins under the new names, with launches counted from ``before``.
+
+        Arrays that are not written any more are left out.
+        """
         arrays = {a.name: self._array(a) for a in (*kernel.inputs, *kernel.outputs)}
         found: dict[str, tuple[Computed, ...]] = {}
         for name, own in kernel.origins.items():
@@ -90,17 +92,17 @@ class Renaming:
         return found
 
     def _named(self, variable: Variable) -> Variable:
-        """Return a variable by its other name."""
+        """Return a variable with the suffix."""
         return variable._replace(name=variable.name + self._ending)
 
     def _argument(self, argument: Expr | Pointer) -> Expr | Pointer:
-        """Return an argument of a runtime function, the array of which is renamed."""
+        """Substitute the array in an argument of a runtime function."""
         if isinstance(argument, Pointer):
             return argument._replace(array=self._there(argument.array))
         return argument
 
     def _there(self, array: Array) -> Array:
-        """Return an array that is there by its other name."""
+        """Return an array's substitute, which must exist."""
         found = self._array(array)
         assert found is not None
         return found

@@ -1,4 +1,4 @@
-"""Keep elements of a row that several loops over the row need: the first one computes them."""
+"""Cache elements of a row that several loops over the row read: the first loop computes them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _EXPENSIVE = 4
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """An array of a row's elements, what computes them (the loop that all are in, if they are
-    written out), and those that are written out."""
+    """Hold a row's cache: its array, the loop that fills it, and places filled by unrolled code.
+
+    ``loop`` identifies the block that all places of an unrolled row are filled in.
+    """
 
     array: Array
     loop: object
@@ -27,11 +29,11 @@ class _Kept:
 
 
 def kept_in_row(element: Element, length: int, scope: Scope) -> Element:
-    """Return the same reader for a kernel that runs row by row, in rows of ``length`` elements.
+    """Return a reader that caches a row of ``length`` elements on the stack.
 
-    The first loop that reads it goes over the whole row: it computes each element, and stores it in
-    an array on the stack, from which later loops load it. A row that is written out is stored
-    element by element, and loaded if all of it is there.
+    The first loop that reads it covers the whole row: it computes and stores each element, which
+    later loops load. Of an unrolled row, elements are stored one by one, and loaded once all are
+    there.
     """
     rows: dict[Expr, _Kept] = {}
     element_type = element.shape.element_type
@@ -62,7 +64,8 @@ def kept_in_row(element: Element, length: int, scope: Scope) -> Element:
 
 
 def kept_in_rows(computation: Computation, rows: set[Rows]) -> dict[str, int]:
-    """Return the instructions whose elements several loops over a row need, and its length."""
+    """Choose the expensive instructions that several loops over a row read; map them to its
+    length."""
     if len(rows) != 1:
         return {}
     (one,) = rows

@@ -1,4 +1,4 @@
-"""Write statements into a stack of open blocks, binding every value where it is loop-invariant.
+"""Build statements in nested open blocks, hoisting every value as far out as it is loop-invariant.
 
 A value is bound in the outermost block in which all its variables are known (loop-invariant code
 motion, while the code is generated), and an expression that was bound in an open block is not bound
@@ -49,7 +49,7 @@ _MOST_LOCAL = 1 << 14  # bytes of an array on the stack: dozens of them fit the 
 class Scope:
     """Build the body of one kernel by the settings of a compilation.
 
-    ``is_flat``: loops over neighbouring dimensions are merged, which is best where no index then
+    ``is_flat``: loops over neighbouring dimensions are collapsed, which is best where no index then
     needs a division.
     """
 
@@ -74,13 +74,13 @@ class Scope:
     # Names
 
     def _depth_of(self, expression: Expr) -> int:
-        """Return the innermost block that a value depends on; the current one if it can change."""
+        """Return the depth of the block to bind a value in; the current one if it can change."""
         depth = self._fixed_depth_of(expression)
         return len(self._blocks) - 1 if depth is None else depth
 
     def _fixed_depth_of(self, expression: Expr) -> int | None:
-        """Return the innermost block that a value depends on, or None if it can change: a load not
-        inside of its array by its index alone depends on the ``if`` around it, too."""
+        """Return the depth of the outermost block to bind a value in; None if it can change. A load
+        that is not provably in bounds stays within the ``if`` around it."""
         depth, depths = 0, self._depth
         for part in subexpressions(expression):
             if is_mutable(part):
@@ -93,7 +93,7 @@ class Scope:
 
     @property
     def _innermost_if(self) -> int:
-        """Return the innermost open block of an ``if``, the outermost of all without one."""
+        """Return the depth of the innermost open ``if``; 0 if there is none."""
         found = (depth for depth, block in enumerate(self._blocks) if block.is_conditional)
         return max(found, default=0)
 
@@ -109,7 +109,7 @@ class Scope:
         self._blocks[self._depth_of(value)].values[key] = value
 
     def bind(self, expression: Expr) -> Expr:
-        """Return a variable (or a constant) with the value, computed as far out as it can be."""
+        """Return a variable (or a constant) of the value, bound in the outermost block possible."""
         if isinstance(expression, Constant) or (
             isinstance(expression, Variable) and not expression.mutable
         ):
@@ -136,8 +136,8 @@ class Scope:
         return variable
 
     def bounded(self, index: Expr, low: int, high: int) -> Expr:
-        """Return a variable with the value of an index of which more is known than its form says:
-        that it is within bounds, both included, wherever it is used."""
+        """Return a variable with the value of an index, asserted to be in [low, high] wherever it
+        is used, though its form does not show that."""
         least, greatest = ix.bounds(index)
         if low <= least and greatest <= high:
             return index
@@ -146,13 +146,13 @@ class Scope:
         return variable._replace(low=max(low, least), high=min(high, greatest))
 
     def folded(self, index: Expr) -> Expr:
-        """Return an index without the divisions that its bound parts take, or the index itself."""
+        """Return an index with bound parts folded if that removes all divisions; else as it is."""
         expanded = ix.with_definitions(index, self._definitions)
         return index if ix.has_division(expanded) else expanded
 
     @contextmanager
     def hoisted(self, *values: Expr) -> Iterator[None]:
-        """Write what is written inside where the values are known, as far out as that is."""
+        """Redirect what is written inside to the outermost block in which ``values`` are known."""
         depth = max((self._depth_of(value) for value in values), default=0)
         inside = self._blocks[depth + 1 :]
         del self._blocks[depth + 1 :]
@@ -161,7 +161,7 @@ class Scope:
 
     @contextmanager
     def draft(self, extents: Sequence[int]) -> Iterator[tuple[Expr, ...]]:
-        """Open a block that is thrown away, to look at a value for any index; yield the index."""
+        """Open a block that is discarded, to inspect values at a symbolic index; yield that."""
         index = tuple(Variable(INDEX, self.names.fresh("i"), 0, max(n - 1, 0)) for n in extents)
         self._depth.update((variable.name, len(self._blocks)) for variable in index)
         self._blocks.append(Block())
@@ -170,21 +170,18 @@ class Scope:
 
     @contextmanager
     def inside_element(self) -> Iterator[None]:
-        """Write loops and workspace for one element: one thread's, which has others of its own.
-
-        Loops are serial then, and workspace is on the stack.
-        """
+        """Write the code of one element inside: loops are serial, and workspace is on the stack."""
         before, self.is_inside_element = self.is_inside_element, True
         yield
         self.is_inside_element = before
 
     def written(self) -> Written:
-        """Return how much is written now, to forget what comes after it."""
+        """Return a checkpoint to roll back to by :meth:`forget_after`."""
         sizes = tuple(block.size for block in self._blocks)
         return Written(self.names.given, sizes, len(self.scratch_arrays), len(self.tables))
 
     def forget_after(self, written: Written) -> None:
-        """Forget all that was written and bound since then, outer blocks' values, too."""
+        """Roll back to a checkpoint: statements, bound values, arrays and names."""
         self.names.forget_after(written.names)
         del self.scratch_arrays[written.scratch_arrays :], self.tables[written.tables :]
         for block, size in zip(self._blocks, written.blocks, strict=True):
@@ -192,7 +189,7 @@ class Scope:
 
     @contextmanager
     def undone(self) -> Iterator[None]:
-        """Forget at the end all that was written and bound inside."""
+        """Roll back at the end everything that is written inside."""
         before = self.written()
         yield
         self.forget_after(before)
@@ -211,18 +208,18 @@ class Scope:
 
     @contextmanager
     def loads_through(self, nearer: Callable[[Load], Load]) -> Iterator[None]:
-        """Let readers of arrays load what ``nearer`` gives for a load: the same from a copy."""
+        """Map the loads of array readers by ``nearer`` inside: to a copy of the same element."""
         outside, self._nearer = self._nearer, nearer
         yield
         self._nearer = outside
 
     def nearest(self, load: Load) -> Load:
-        """Return the load that stands for a load of an array."""
+        """Return the load from the nearest copy of an element (:meth:`loads_through`)."""
         return load if self._nearer is None else self._nearer(load)
 
     @property
     def last_statement(self) -> Statement | None:
-        """Return what was written last in the innermost open block."""
+        """Return the last statement of the innermost open block; None if it is empty."""
         statements = self._blocks[-1].statements
         return statements[-1] if statements else None
 
@@ -276,7 +273,7 @@ class Scope:
         return array
 
     def own_thread(self) -> tuple[Expr, Expr]:
-        """Return the number of the running thread in its block, and the threads of the block."""
+        """Return the number of the running thread in its block, and the block's size in threads."""
         found = []
         for operation, low in (("thread", 0), ("threads", 1)):
             value = Apply(operation, (), INDEX)
@@ -287,7 +284,7 @@ class Scope:
         return found[0], found[1]
 
     def barrier(self) -> None:
-        """Let the threads of a block wait for each other."""
+        """Emit a barrier for the threads of the block."""
         self._emit(Barrier())
 
     def scratch(self, element_type: ElementType, elements: int, *, frozen: bool = False) -> Array:
@@ -304,7 +301,7 @@ class Scope:
         return array
 
     def table(self, values: np.ndarray) -> Array:
-        """Add constants that the program brings along, as one more array that the kernel reads."""
+        """Add constants to the program, as one more input array of the kernel."""
         element_type = element_type_of(values.dtype)
         assert element_type is not None, values.dtype
         array = Array(f"c{len(self.tables)}", element_type, values.size)

@@ -1,11 +1,12 @@
 """Split loops in lanes where an index leaves its bounds (index-set splitting).
 
 What is read at the edge of an array, as of a stencil or of padding, is a choice at each element:
-a clamped index, and a condition that says whether the element counts. Neither is one for most of a
-row. So a loop is looked at when it is written, and where a clamp or a condition changes inside of
-it, it is written again in segments: bounds of its variable then fold both away.
+a clamped index, and a condition that says whether the element counts. Neither has an effect in most
+of a row. So a loop is looked at when it is written, and where a clamp or a condition changes inside
+of it, it is written again in segments: bounds of its variable then fold both away.
 
     for i in 0 … 127: r[i] = 0 <= i - 1 ? a[clamp(0, i - 1, 126)] : 0
+
     r[0] = 0;  for i in 0 … 126: r[i + 1] = a[i]
 """
 
@@ -34,7 +35,7 @@ Write = Callable[[Expr], None]
 
 
 def write_segments(scope: Scope, extent: int, kind: str, write: Write) -> None:
-    """Write a loop of any kind, in segments if that takes choices out of it."""
+    """Write a loop of any kind, split into segments if that removes clamps and conditions."""
     before = scope.written()
     with scope.loop(extent, kind) as lane:
         write(lane)
@@ -47,8 +48,8 @@ def write_segments(scope: Scope, extent: int, kind: str, write: Write) -> None:
 
 
 def _places(scope: Scope, extent: int) -> list[int]:
-    """Return where to split the loop that was written last, in order; nowhere if it is not worth
-    it."""
+    """Return the split points of the loop written last, in order; none if splitting does not
+    pay."""
     loop = scope.last_statement
     if extent < _LEAST or not scope.settings.has_lanes:
         return []
@@ -69,7 +70,7 @@ def _changes(statement: Statement, lane: Variable) -> Iterator[int]:
 
 
 def _crossed(choice: Apply, lane: Variable) -> Iterator[int]:
-    """Yield where the index of a choice enters its bounds, and where it has left them."""
+    """Yield the loop variable's values at which a clamped index enters and has left its bounds."""
     if choice.operation == "clamp":
         least, value, greatest = choice.operands
     else:

@@ -1,4 +1,4 @@
-"""Name what a caller chooses about generated code: its numerics, and when threads pay."""
+"""Define the settings of code generation: numerics, and thresholds of the target."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ class Numerics(StrEnum):
 
 
 class Optimize(StrEnum):
-    """Choose between two ways to write a loop where one is sooner done and one is less code."""
+    """Choose what the code of microcontrollers is optimised for: time, or size."""
 
     SPEED = "speed"
     SIZE = "size"
 
 
 class Simd(StrEnum):
-    """Choose whether products of bytes are taken several at a time: where the compiler says that
-    the processor has instructions for it, nowhere, or by the functions of CMSIS for them."""
+    """Choose how products of bytes are multiplied several at a time.
+
+    By the processor's instructions where the compiler reports them, not at all, or by CMSIS
+    functions.
+    """
 
     AUTO = "auto"
     NONE = "none"
@@ -54,13 +57,14 @@ class Settings:
 
     ``grain`` is the grain size: loops of at least so many element operations run on several
     threads. ``most_packed`` is how many left factors of an exact contraction are packed at once.
-    A loop's state of ``least_exchanged`` bytes or more changes places with what the next one is
-    computed into, if it can, instead of being copied. A loop over maps of ``least_interchanged``
-    elements or more becomes one over blocks of them, each of which makes all trips.
+    Loop state of ``least_exchanged`` bytes or more is double-buffered, if it can be, instead of
+    copied. Loops over maps of ``least_interchanged`` elements or more are interchanged: blocks of
+    elements outside, trips inside.
+
     ``has_blocks``: the target runs blocks of threads that share memory, as CUDA does.
     ``is_scalar``: it has neither threads nor lanes nor memory to spare, as microcontrollers;
-    ``optimize`` is what of its code matters more, and ``packs_products`` says that it may have
-    instructions for several products of bytes at once.
+    ``optimize`` is its code's goal, and ``packs_products`` says that it may have instructions for
+    several products of bytes at once.
     """
 
     numerics: Numerics = Numerics.EXACT
@@ -80,24 +84,27 @@ class Settings:
 
     @property
     def has_lanes(self) -> bool:
-        """Return whether threads compute in lanes: what a compiler makes vectors of."""
+        """Return whether threads compute in vector lanes."""
         return not (self.has_blocks or self.is_scalar)
 
 
 def threaded(numerics: Numerics) -> Settings:
-    """Return the settings of code for threads that wait to be woken."""
+    """Return the settings for OpenMP: threads that have to be woken."""
     return Settings(numerics, FAST_GRAIN if numerics is Numerics.FAST else GRAIN)
 
 
 def launched(numerics: Numerics) -> Settings:
-    """Return the settings of kernels that are launched: a launch costs the same for one thread as
-    for all, and has addresses of its own, so that no buffers change places. Few threads that make
-    all trips of a loop are sooner done than a launch for each trip."""
+    """Return the settings for CUDA.
+
+    A launch costs the same for one thread as for all, and has fixed addresses, so that buffers
+    cannot be exchanged. Few threads that make all trips of a loop are sooner done than a launch for
+    each trip.
+    """
     return Settings(
         numerics, grain=1, least_exchanged=sys.maxsize, least_interchanged=2, has_blocks=True
     )
 
 
 def alone(numerics: Numerics) -> Settings:
-    """Return the settings of code for one thread of a small processor."""
+    """Return the settings for a microcontroller: one thread, no lanes."""
     return Settings(numerics, is_scalar=True)

@@ -1,4 +1,4 @@
-"""Bound the values of a kernel by interval arithmetic, and name shorter sequences where they serve.
+"""Bound the floats of a kernel by interval arithmetic, to choose shorter elementary functions.
 
 An elementary function of ``fast`` numerics may have sequences of its own for small operands
 (``hlo.elementary.fast.BOUNDED``, ``BOUNDED_F64``): sine of a sine, or cosine of 2 pi times a number
@@ -43,12 +43,12 @@ COMPUTED_IN_F32 = frozenset((F32, F16, BF16))
 
 
 def operation_of(bounded: Bounded) -> str:
-    """Return the operation of the loop IR that is a sequence for bounded operands."""
+    """Return the loop IR's operation for a sequence for bounded operands."""
     return bounded.name.replace("_", "-")
 
 
 def _by_operation(rows: Sequence[Bounded]) -> dict[str, tuple[Bounded, ...]]:
-    """Return the sequences of each operation, the shortest first."""
+    """Group sequences by operation, the shortest first."""
     return {one.of: tuple(other for other in rows if other.of == one.of) for one in rows}
 
 
@@ -57,24 +57,25 @@ _SHORTER_F64 = _by_operation(BOUNDED_F64)
 
 
 def _shorter(value: Apply) -> tuple[Bounded, ...]:
-    """Return the sequences that an operation has for bounded operands."""
+    """Return an operation's sequences for bounded operands, the shortest first; () if it has
+    none."""
     if value.type is F64:
         return _SHORTER_F64.get(value.operation, ())
     return SHORTER.get(value.operation, ()) if value.type in COMPUTED_IN_F32 else ()
 
 
 def with_short_sequences(body: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return the statements, where functions of small operands name the sequences for those."""
+    """Replace elementary functions of provably small operands by their short sequences."""
     return _Ranges().block(body)
 
 
 def _widened(low: float, high: float) -> Interval:
-    """Return an interval with room for a result that is not rounded correctly."""
+    """Widen an interval by the error of a function that is not correctly rounded."""
     return low - _ROUNDED * max(1.0, abs(low)), high + _ROUNDED * max(1.0, abs(high))
 
 
 def _hull(numbers: Sequence[float]) -> Interval:
-    """Return the interval of some numbers; of all of them if one is unknown (0 times infinity)."""
+    """Return the smallest interval with all numbers; the whole line if one is NaN (0 · ∞)."""
     if any(map(math.isnan, numbers)):
         return _ALL
     return min(numbers), max(numbers)
@@ -109,7 +110,7 @@ def _magnitude(one: Interval) -> Interval:
 
 
 def _between(low: float, high: float) -> _Rule:
-    """Return the rule of a function whose results lie between two numbers."""
+    """Return the rule of a function with a fixed range."""
     return lambda *operands: _widened(low, high)
 
 
@@ -146,7 +147,7 @@ _FLOAT_RULES: dict[str, _Rule] = {
 
 
 def _as_float(word: Interval) -> Interval:
-    """Return the floats whose encodings lie between two words, below the first one of a NaN."""
+    """Return the interval of floats with encodings between two words; unbounded if some are NaN."""
     low, high = (np.uint32(int(end)) for end in word)
     if high > 0x7F800000:
         return _ALL
@@ -154,7 +155,7 @@ def _as_float(word: Interval) -> Interval:
 
 
 class _Ranges:
-    """Walk the statements of a kernel in order, keeping the interval of each variable."""
+    """Rewrite the statements of a kernel in order, with the intervals of variables known so far."""
 
     def __init__(self) -> None:
         self._known: dict[str, Interval] = {}
