@@ -1,1 +1,2 @@
-"""Explain a compiled program: what each kernel does, why it is one, and what bounds its time."""
+"""Explain a compiled program: what each kernel computes, why it was not fused further, its
+limits."""

@@ -1,7 +1,7 @@
-"""Find the lines of a kernel's code on which each of its instructions is computed.
+"""Map the instructions of a kernel to the lines of C that compute them.
 
-A kernel notes which instructions its names are for (:mod:`backend_c.ir.names`), and its code can be
-rendered with the names on each line (:mod:`backend_c.render.marked_statements`).
+A kernel records which instruction each of its names belongs to (:mod:`backend_c.ir.names`), and its
+code can be rendered with the names on each line (:mod:`backend_c.render.marked_statements`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _WORD = re.compile(r"\b[a-z]+\d\w*")  # names of values, loops and arrays, and o
 
 
 class Named(NamedTuple):
-    """Name an instruction, and the computation that it is in."""
+    """Identify an instruction by its computation and its name."""
 
     computation: str
     instruction: str
 
 
 class InstructionNames:
-    """Name the instructions of kernels as they were before fusion.
+    """Look up the names, before fusion, of the instructions in kernels.
 
-    ``before`` is the module as fusion saw it, ``groups`` what that decided, ``after`` what was
-    lowered.
+    ``before`` is the module that the fusion pass was given, ``groups`` the fusions it chose,
+    ``after`` the module that was lowered.
     """
 
     def __init__(self, before: Module, groups: Groups, after: Module) -> None:
@@ -38,7 +38,8 @@ class InstructionNames:
         self._after = {c.name: c for c in after.computations}
 
     def named(self, one: Computed, launches: Sequence[Origin]) -> Named | None:
-        """Return the name of an instruction that a kernel of some merged launches computes."""
+        """Return the name of an instruction in a kernel of merged launches; None if it is
+        unknown."""
         origin = launches[one.launch]
         if one.computation:
             inner = self._after.get(one.computation)
@@ -48,7 +49,7 @@ class InstructionNames:
         return Named(origin.computation, self._name(one.number, origin, origin.computes))
 
     def _name(self, number: int, origin: Origin, inner: Computation) -> str:
-        """Return the name of an instruction of what a launch computes."""
+        """Return the name of instruction number ``number`` of a launch's computation."""
         group = self._groups.get(origin.computation, {}).get(origin.instruction)
         inside = [n for n, i in enumerate(inner.instructions) if i.opcode != "parameter"]
         # Equal computations are merged: the names in them may be those of another group's members,
@@ -67,10 +68,10 @@ def computed_lines(
     launches: Sequence[Origin],
     names: InstructionNames,
 ) -> dict[Named, tuple[int, ...]]:
-    """Return the numbers of the lines of a text, from 0, on which each instruction is computed.
+    """Map each instruction to the numbers, from 0, of the lines of ``text`` that compute it.
 
-    ``lines`` are the names on each, ``origins`` what they are for in a kernel of some merged
-    launches.
+    ``lines`` has the names on each line, ``origins`` the instructions of each name, in a kernel of
+    merged launches.
     """
     if not origins:  # a kernel of no computation, as the one that stores what a scan gives
         named = Named(launches[0].computation, launches[0].instruction)
@@ -89,9 +90,10 @@ def with_lines_of_users(
     computes: Sequence[Named],
     operands: Mapping[Named, Sequence[str]],
 ) -> dict[Named, tuple[int, ...]]:
-    """Return lines with those of instructions that have none of their own: their users' ones.
+    """Give instructions without lines of their own the lines of their users.
 
-    ``computes`` are the instructions of the kernel, operands first; ``operands`` those of any.
+    ``computes`` are the instructions of the kernel, operands first; ``operands`` maps each to its
+    own.
     """
     found = dict(lines)
     users: dict[Named, list[Named]] = {}
@@ -107,10 +109,10 @@ def with_lines_of_users(
 def _owners(
     texts: Sequence[str], lines: Sequence[Sequence[str]], origins: Origins
 ) -> list[tuple[Computed, ...]]:
-    """Return what each line computes: what its names are for.
+    """Return the instructions that each line computes, by the names on it.
 
-    Names that are for nothing, such as those that rewriting gave, are for what reads them on later
-    lines, but for the index of loops, also where that is a sum, which is nobody's.
+    Names without an instruction, such as those that rewriting gave, take those of later lines that
+    read them; loop indices take none.
     """
     readers: dict[str, dict[Computed, None]] = {}
     found: list[tuple[Computed, ...]] = []
@@ -125,12 +127,12 @@ def _owners(
 
 
 def _computed(names: Sequence[str], origins: Origins) -> Iterator[Computed]:
-    """Yield the instructions that names are for."""
+    """Yield the instructions that names belong to."""
     for name in names:
         yield from origins.get(name) or origins.get(_source(name), ())
 
 
 def _source(name: str) -> str:
-    """Return the variable that a name was made from: the lanes of a sum, or its part in a block of
-    threads."""
+    """Return the variable that a derived name was made from: lanes of a sum, a thread's part of
+    it."""
     return name.removeprefix("t").partition("_")[0]

@@ -1,4 +1,5 @@
-"""Describe the steps of a plan: what each computes and moves, why it is one, what bounds it."""
+"""Describe the steps of a plan: data moved, operations, why they are separate, their lower
+bounds."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ _EXCHANGED = "the old state changes places with the new one, which is no copy"
 class Describer:
     """Describe the steps of one plan.
 
-    ``before`` is the module as fusion saw it, ``module`` as it was lowered, ``groups`` what fusion
-    decided.
+    ``before`` is the module that the fusion pass was given, ``module`` the one that was lowered,
+    ``groups`` the fusions chosen.
     """
 
     def __init__(
@@ -61,8 +62,8 @@ class Describer:
         return tuple(rows)
 
     def edges(self) -> tuple[Edge, ...]:
-        """Return an edge for each pair of steps of which the later one reads what the earlier one
-        wrote last."""
+        """Return the data flow between steps: an edge from the last writer of a value to each
+        reader."""
         writer: dict[Buffer, tuple[int, Origin]] = {}
         found: dict[tuple[int, int], Edge] = {}
         for number, (_, step) in enumerate(in_order(self._plan.steps)):
@@ -77,7 +78,7 @@ class Describer:
         return tuple(found.values())
 
     def free(self, rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
-        """Return, by computation, the instructions that no step computes: they take no time."""
+        """Return, by computation, the instructions that no step computes: they cost nothing."""
         done: dict[str, set[str]] = defaultdict(set)
         for row in rows:
             done[row.computation].update((row.instruction, *row.instructions))
@@ -89,16 +90,16 @@ class Describer:
         return {name: names for name, names in free.items() if names}
 
     def _why(self, origin: Origin) -> str:
-        """Return why the result of a step is in memory."""
+        """Return the reason why a step's result is stored to memory; empty if there is none."""
         group = self._group(origin)
         return origin.why or (group.reason.text if group else "")
 
     def _group(self, origin: Origin) -> Group | None:
-        """Return what fusion decided for the instruction of a step."""
+        """Return the fusion that a step's instruction is in; None if it is in none."""
         return self._groups.get(origin.computation, {}).get(origin.instruction)
 
     def _row(self, number: int, depth: int, step: Step) -> Row:
-        """Describe a step by itself."""
+        """Describe a step, without the steps inside it."""
         origin = step.origin
         row = Row(number, depth, "", origin.computation, origin.instruction, why=self._why(origin))
         match step:
@@ -158,7 +159,8 @@ class Describer:
     def _work(
         self, computation: Computation, group: Group | None
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the operations of a kernel's computation by type, and what it repeats."""
+        """Return the operations of a kernel by type, and how often repeated elements are
+        computed."""
         shapes = {i.name: i.shape for i in computation.instructions}
         inside = [i for i in computation.instructions if i.opcode != "parameter"]
         # Equal computations are merged: the names in them may be those of another group's members,
@@ -180,7 +182,8 @@ class Describer:
     def _bound(
         self, read: int, written: int, operations: Mapping[str, float], regions: int
     ) -> Bound:
-        """Return what bounds a run: of so many threads as it would be worth waking."""
+        """Return the lower bounds of a run's time, on all threads if waking them would pay, else
+        on one."""
         one, every = self._machine.one, self._machine.every
         memory = every.memory(read, written) if read + written else 0.0
         compute = every.arithmetic(operations)
@@ -190,7 +193,7 @@ class Describer:
         return Bound(memory, compute, max(_CALL, regions * every.region))
 
     def _trips(self, loop: Origin) -> int:
-        """Return how often a loop runs, as far as the text shows it; else 1."""
+        """Return the trip count of a loop, as far as its text shows it; else 1."""
         instruction = self._instruction(loop)
         if instruction is None:
             return 1
@@ -203,14 +206,14 @@ class Describer:
         return int(first.shape.dims[int(str(dimensions[0]))])
 
     def _instruction(self, origin: Origin) -> Instruction | None:
-        """Return the instruction of a step before fusion."""
+        """Return a step's instruction as it was before fusion; None if it is not there."""
         computation = self._before.get(origin.computation)
         instructions = computation.instructions if computation else ()
         return next((i for i in instructions if i.name == origin.instruction), None)
 
 
 def _times(instruction: Instruction, computed: float | None) -> float:
-    """Return how many times each element of an instruction is computed."""
+    """Return how often each element of an instruction is computed, on average."""
     shape = instruction.shape
     if computed is None or not isinstance(shape, ArrayShape) or not shape.elements:
         return 1.0
@@ -223,7 +226,7 @@ def _short(shape: ArrayShape) -> str:
 
 
 def _read(step: Step) -> tuple[Buffer, ...]:
-    """Return the buffers that a step itself reads; an update in place reads what it updates."""
+    """Return the buffers that a step itself reads; an update in place reads its outputs, too."""
     match step:
         case Launch(_, inputs, outputs, _):
             return (*inputs, *outputs) if step.origin.in_place else inputs
@@ -236,7 +239,7 @@ def _read(step: Step) -> tuple[Buffer, ...]:
 
 
 def members(origin: Origin, groups: Groups, before: Mapping[str, Computation]) -> tuple[str, ...]:
-    """Return the instructions that a kernel computes; constants in its text are free."""
+    """Return the names of the instructions that a kernel computes, without constants."""
     group = groups.get(origin.computation, {}).get(origin.instruction)
     if group is None:
         return (origin.instruction,)
@@ -245,7 +248,7 @@ def members(origin: Origin, groups: Groups, before: Mapping[str, Computation]) -
 
 
 def joined(origin: Origin) -> tuple[Origin, ...]:
-    """Return an origin and those of the launches that were merged with its own."""
+    """Return an origin, and the origins of the launches merged into its own."""
     return (replace(origin, joined=()), *origin.joined)
 
 
@@ -269,7 +272,7 @@ def written_buffers(step: Step) -> tuple[Buffer, ...]:
 
 
 def _statements(statements: Sequence[Statement], times: int = 1) -> Iterator[tuple[Statement, int]]:
-    """Yield all statements, and how often serial loops of constant extent run them."""
+    """Yield (statement, how often serial loops of constant extent run it)."""
     for statement in statements:
         yield statement, times
         match statement:
@@ -284,7 +287,7 @@ def _statements(statements: Sequence[Statement], times: int = 1) -> Iterator[tup
 
 
 def _regions(body: Sequence[Statement]) -> int:
-    """Return the number of parallel regions that a run of a kernel enters."""
+    """Return how many parallel regions one run of a kernel enters."""
     return sum(
         times
         for statement, times in _statements(body)

@@ -1,4 +1,4 @@
-"""Bound the time of a piece of work by what the machine can do at most."""
+"""Compute lower bounds of time from the machine's peak rates (roofline model)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ _HALF = {"s32": "f32", "s64": "f64"}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``read`` and ``copy``: bytes a second by the bytes that are touched. ``operations``: of a
-    type, a second; a multiply-add is two. ``region``: seconds of an empty parallel region."""
+    """Hold the peak rates of a machine at a number of threads.
+
+    ``read`` and ``copy``: bytes a second, by the bytes touched. ``operations``: a second, by type;
+    a multiply-add is two. ``region``: seconds of an empty parallel region.
+    """
 
     read: Mapping[int, float]
     copy: Mapping[int, float]
@@ -25,13 +28,15 @@ class Limits:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
-        """Make limits of their fields as JSON has them, which has no numbers as keys."""
+        """Build limits from their fields as JSON has them, where keys are strings."""
         read, copy = ({int(k): float(v) for k, v in fields[x].items()} for x in ("read", "copy"))
         return cls(read, copy, fields["operations"], fields.get("region", 0.0))
 
     def bandwidth(self, read: int, written: int) -> float:
-        """Return the bytes a second with which so many bytes can be read and written: that of the
-        largest measured size that is not larger."""
+        """Return the bytes a second at a working set of this size.
+
+        It is that of the largest measured size that is not larger.
+        """
         table = self.read if written * _MOSTLY < read else self.copy
         fitting = [size for size in table if size <= read + written]
         return table[max(fitting, default=min(table))]
@@ -50,14 +55,14 @@ class Limits:
         return sum(count / self.peak(kind) for kind, count in operations.items())
 
     def peak(self, kind: str) -> float:
-        """Return the operations a second of a type: without a unit of its own, those of f32."""
+        """Return the peak operations a second of a type; of types not measured, that of f32."""
         if kind in _HALF:
             return self.peak(_HALF[kind]) / 2
         return self.operations.get(kind) or self.operations["f32"]
 
 
 def best(one: Limits, other: Limits) -> Limits:
-    """Return the better of two measurements, figure by figure."""
+    """Return the better figure of two measurements, one by one."""
     return Limits(
         _larger(one.read, other.read),
         _larger(one.copy, other.copy),
@@ -67,5 +72,5 @@ def best(one: Limits, other: Limits) -> Limits:
 
 
 def _larger(one: Mapping[K, float], other: Mapping[K, float]) -> dict[K, float]:
-    """Return the larger figure of each key."""
+    """Merge two tables by the larger figure of each key."""
     return {key: max(value, other[key]) for key, value in one.items()}

@@ -1,4 +1,5 @@
-"""Hold a program beside what became of it: instructions, kernels, C, and the life of each array."""
+"""Show a program beside its compilation: instructions, kernels, C, and the live ranges of
+arrays."""
 
 from __future__ import annotations
 
@@ -30,11 +31,13 @@ _FUNCTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """Say what a step computes and where it is written: the C function, empty for steps that call
-    none, the instructions in it, and for each of its arrays by the name in C the instruction that
-    stored it last, where that is known: a parameter, or the result of a step. ``lines`` has the
-    numbers of the lines of the function, from 0, on which each instruction is computed; of one that
-    is none's by itself, as the broadcast of a constant, those of its users."""
+    """Describe the code of a step.
+
+    ``function`` is its C function, empty if it calls none; ``computes`` are the instructions in it.
+    ``arrays`` maps the function's arrays to the instruction that stored them last, where known: a
+    parameter, or the result of a step. ``lines`` maps instructions to lines of the function, from
+    0; one without lines of its own, as the broadcast of a constant, has those of its users.
+    """
 
     function: str
     computes: tuple[Named, ...]
@@ -44,10 +47,11 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """Hold the place in the workspace of the array that an instruction stores, or needs meanwhile.
+    """Hold the live range and the place in the workspace of an array.
 
-    ``first`` and ``last`` are the numbers of the steps between which it must hold its value,
-    ``offset`` and ``bytes`` say where. Names are empty where no step writes the array by itself.
+    It is stored, or needed as scratch, by an instruction; the names are empty where no step writes
+    it by itself. ``first`` and ``last`` are the numbers of the steps between which it must hold its
+    value.
     """
 
     computation: str
@@ -60,12 +64,12 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Listing:
-    """Hold the stages of one compilation, for whoever shows them side by side.
+    """Hold the stages of one compilation, to be shown side by side.
 
-    ``before`` is the module as fusion saw it, whose names :class:`Row` uses; ``groups`` is what
-    fusion decided, ``after`` what was lowered. ``steps`` are in the order of their numbers, and
-    ``texts`` has the C of each function. ``lifetimes`` are the arrays of the workspace by their
-    first step.
+    ``before`` is the module that the fusion pass was given, whose names :class:`Row` uses;
+    ``groups`` are the fusions chosen, ``after`` is the module that was lowered. ``steps`` are in
+    the order of their numbers, and ``texts`` has the C of each function. ``lifetimes`` are the
+    arrays of the workspace by their first step.
     """
 
     before: Module
@@ -84,8 +88,10 @@ def listing(
     program: Program,
     marked: Mapping[str, str],
 ) -> Listing:
-    """Return the listing of a compilation from its stages, and from its sources with marks
-    (:mod:`backend_c.render.marked_statements`)."""
+    """Build the listing of a compilation from its stages and its marked sources.
+
+    Marks are those of :mod:`backend_c.render.marked_statements`.
+    """
     functions = {
         found[1]: unmarked(found[0].replace("HLO_RESTRICT ", ""))
         for text in marked.values()
@@ -108,7 +114,7 @@ def listing(
 
 
 def _called(before: Module, groups: Groups, plan: Plan, program: Program) -> Iterator[Called]:
-    """Yield what each step calls and computes."""
+    """Yield the description of each step's code, in order."""
     computations = {c.name: c for c in before.computations}
     stored, first = _parameters(before, plan), _first_stores(plan)
     for _, step in in_order(plan.steps):
@@ -129,15 +135,17 @@ def _called(before: Module, groups: Groups, plan: Plan, program: Program) -> Ite
 
 
 def _parameters(before: Module, plan: Plan) -> dict[Buffer, Named]:
-    """Return the parameter that each argument is, or is part of."""
+    """Map each argument buffer to the parameter that it is, or is part of."""
     entry = before.entry
     names = (p.name for p in entry.parameters for s in leaves(p.shape) if s.element_type.is_array)
     return {b: Named(entry.name, name) for b, name in zip(plan.arguments, names, strict=True)}
 
 
 def _first_stores(plan: Plan) -> dict[Buffer, Named]:
-    """Return the instruction whose step stores each buffer first: what a loop reads in its first
-    trip, of a buffer that it stores later."""
+    """Map each buffer to the instruction that stores it first.
+
+    A loop reads that in its first trip, from a buffer that it stores later.
+    """
     found: dict[Buffer, Named] = {}
     for _, step in in_order(plan.steps):
         for buffer, origin in zip(written_buffers(step), written_origins(step), strict=False):
@@ -146,7 +154,7 @@ def _first_stores(plan: Plan) -> dict[Buffer, Named]:
 
 
 def _lifetimes(plan: Plan, program: Program) -> Iterator[Lifetime]:
-    """Yield the life of each array of the workspace, by the number of its first step."""
+    """Yield the live range of each array of the workspace, ordered by first step."""
     lives, steps = workspace_lifetimes(plan), _step_numbers(plan)
     stores: dict[Buffer, tuple[str, str]] = {}
     for _, step in in_order(plan.steps):
@@ -161,8 +169,10 @@ def _lifetimes(plan: Plan, program: Program) -> Iterator[Lifetime]:
 
 
 def _step_numbers(plan: Plan) -> list[int]:
-    """Return the number of the step at each tick of the clock of lifetimes, which counts from one
-    and ticks once more at the end of each loop."""
+    """Map the clock of :func:`backend_c.lower.buffers.lifetimes` to step numbers.
+
+    The clock counts from one, and ticks once more at the end of each loop.
+    """
     ticks = [0]
     count = 0
 

@@ -1,4 +1,4 @@
-"""Read the loop nests of kernels from their C, in any dialect.
+"""Parse the loop nests of kernels from their C, in any dialect.
 
 Rendered kernels have one form (:mod:`backend_c.render.statements`): a loop is a head on a line of
 its own, after its pragma, and a brace at the same indentation ends it. What is read are the loops
@@ -28,9 +28,11 @@ _SHARED = {
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Describe a loop of a kernel: how deep it is, its variable and how often it runs as in C, what
-    shares its iterations (``serial``: nothing), its first and last line from the kernel's first on,
-    0, and which arrays and runtime functions are named inside."""
+    """Describe a loop of a kernel: its depth, its variable and extent as in C.
+
+    ``kind`` is what shares its iterations, ``serial`` nothing. Lines ``first`` to ``last`` count
+    from the kernel's first, 0. ``arrays`` and runtime functions (``calls``) are those named inside.
+    """
 
     depth: int
     variable: str
@@ -58,7 +60,7 @@ def loop_nests(text: str) -> tuple[Nest, ...]:
 
 
 def _nest(lines: list[str], head: re.Match[str], first: int, last: int, depth: int) -> Nest:
-    """Describe a loop by its head and its lines."""
+    """Parse a loop from its head and its lines."""
     _, variable, start, extent, _ = head.groups()
     pragma = lines[first - 1].strip().partition(" reduction(")[0] if first else ""
     inside = "\n".join(lines[first + 1 : last])

@@ -1,4 +1,4 @@
-"""Hold what is known of a compiled program's kernels, and of their times if it was run."""
+"""Hold the description of a program's kernels, with their times if it was run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from backend_c.explain.table import rendered
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Hold bytes: of arguments, results and constants, and of the workspace, where all other arrays
-    lie, those that are not needed at the same time in the same place."""
+    """Hold the bytes of arguments, results, constants, and of the workspace with all other
+    arrays."""
 
     arguments: int
     results: int
@@ -22,7 +22,7 @@ class Memory:
 
     @property
     def peak(self) -> int:
-        """Return the bytes that a call needs in all."""
+        """Return the bytes that a call needs together."""
         return self.arguments + self.results + self.constants + self.workspace
 
 
@@ -30,9 +30,9 @@ class Memory:
 class Profile:
     """Describe a program: ``rows`` in the order of execution, ``edges`` between them.
 
-    ``free`` are the instructions that take no time, by computation. ``stages`` are the seconds of
+    ``free`` are the instructions that cost nothing, by computation. ``stages`` are the seconds of
     compiling. ``listing`` has the program, its kernels and their C side by side. ``seconds`` is the
-    least time of a call of ``repeat`` ones; None if there were none.
+    least time of a call among ``repeat``; None if it was not run.
     """
 
     name: str
@@ -58,11 +58,11 @@ class Profile:
 
     @property
     def regions(self) -> int:
-        """Return how many parallel regions a call enters, as far as the runs of loops are known."""
+        """Return how many parallel regions a call enters, as far as trip counts are known."""
         return sum(row.regions * row.runs for row in self.kernels)
 
     def share(self, row: Row) -> float | None:
-        """Return a row's part of the time of all kernels."""
+        """Return a row's fraction of the time of all kernels."""
         total = sum(kernel.measured or 0.0 for kernel in self.kernels)
         return row.measured / total if row.measured is not None and total else None
 
@@ -71,7 +71,7 @@ class Profile:
         return rendered(self)
 
     def json(self) -> dict[str, object]:
-        """Return everything as values that :func:`json.dumps` takes."""
+        """Return the profile as data for :func:`json.dumps`."""
         rows = [
             asdict(row)
             | {
@@ -97,9 +97,9 @@ class Profile:
     def timed(
         self, times: Sequence[tuple[float, int]], seconds: float, repeat: int, stage: float
     ) -> Profile:
-        """Return the profile with the seconds and the runs of each step.
+        """Return the profile with (seconds, runs) of each step.
 
-        ``seconds`` are those of the quickest of ``repeat`` calls; ``stage`` those of compiling.
+        ``seconds`` is the time of the fastest of ``repeat`` calls; ``stage`` that of compiling.
         """
         rows = []
         for row, (taken, runs) in zip(self.rows, times, strict=True):
@@ -110,7 +110,7 @@ class Profile:
         return replace(self, rows=tuple(rows), stages=stages, repeat=repeat, seconds=seconds)
 
     def _inside(self, loop: Row, times: Sequence[tuple[float, int]]) -> float:
-        """Return the seconds of the kernels inside a loop or a branch."""
+        """Return the seconds of the kernels inside a loop or a branch, nested ones included."""
         total = 0.0
         for row, (taken, _) in zip(self.rows[loop.number + 1 :], times[loop.number + 1 :]):
             if row.depth <= loop.depth:

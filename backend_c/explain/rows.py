@@ -1,4 +1,4 @@
-"""Hold a row for each kernel, copy and loop of a program, with what bounds its time."""
+"""Describe each kernel, copy and loop of a program by one row, with its lower bounds of time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from backend_c.explain.limits import Limits
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Hold what the machine can do on one thread and on all ``threads``."""
+    """Hold the machine's limits on one thread and on all ``threads``."""
 
     one: Limits
     every: Limits
@@ -19,7 +19,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Hold the least seconds of one run by memory, by arithmetic and by latency."""
+    """Hold lower bounds of one run in seconds: by memory, by arithmetic and by latency."""
 
     memory: float = 0.0
     compute: float = 0.0
@@ -27,12 +27,12 @@ class Bound:
 
     @property
     def seconds(self) -> float:
-        """Return the least time: the largest of the three."""
+        """Return the largest of the three bounds."""
         return max(self.memory, self.compute, self.latency)
 
     @property
     def limit(self) -> str:
-        """Name what limits: memory, compute or latency."""
+        """Return which bound is the largest: memory, compute or latency."""
         by_seconds = {self.memory: "memory", self.compute: "compute", self.latency: "latency"}
         return by_seconds[self.seconds]
 
@@ -41,14 +41,13 @@ class Bound:
 class Row:
     """Describe one step; figures are those of one run of it, in bytes, operations and seconds.
 
-    ``number`` is the step's in the order of the text, ``depth`` how many loops and branches it is
-    in. ``kind`` is ``copy``, an opcode of control flow, or how the kernel is written: ``map``,
-    ``rows``, ``update``, the opcode of a hero. ``instruction`` of ``computation`` is the one whose
-    result it gives, ``instructions`` are all that it computes; ``repeated`` has how many times
-    those are computed whose elements are computed more often than once. ``calls`` are runtime
-    functions, ``regions`` the parallel regions. ``why`` says why the result is in memory. ``runs``
-    are known from the text before they are measured, as far as counters show them; ``measured`` are
-    the seconds of all runs.
+    ``number`` is the step's in the order of the text, ``depth`` its nesting in loops and branches.
+    ``kind`` is ``copy``, an opcode of control flow, or the kernel's form: ``map``, ``rows``,
+    ``update``, the opcode of a hero. ``instruction`` of ``computation`` is the one whose result it
+    stores, ``instructions`` are all that it computes; ``repeated`` maps those whose elements are
+    computed more often than once to how often. ``calls`` are runtime functions, ``regions`` the
+    number of parallel regions. ``why`` is the reason why the result is in memory. ``runs`` are the
+    trip counts that the text shows, or measured ones; ``measured`` are the seconds of all runs.
     """
 
     number: int
@@ -71,29 +70,29 @@ class Row:
 
     @property
     def is_kernel(self) -> bool:
-        """Return whether the step itself takes time: no loop and no branch."""
+        """Return whether the step itself takes time: it is no loop and no branch."""
         return self.kind not in ("while", "scan", "conditional")
 
     @property
     def flops(self) -> float:
-        """Return the operations of all types together."""
+        """Return the operations of all types."""
         return sum((self.operations or {}).values())
 
     @property
     def predicted(self) -> float:
-        """Return the least seconds of all runs."""
+        """Return the lower bound of the time of all runs."""
         return self.bound.seconds * self.runs
 
     @property
     def share_of_limit(self) -> float | None:
-        """Return the least time of all runs as a share of the time that they took."""
+        """Return the lower bound divided by the measured time of all runs."""
         return self.predicted / self.measured if self.measured else None
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Say that kernel ``consumer`` reads a value that kernel ``producer`` stored, and why these are
-    not one kernel."""
+    """Describe a value that ``producer`` stores and ``consumer`` reads, and why they are not
+    fused."""
 
     producer: int
     consumer: int

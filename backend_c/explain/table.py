@@ -1,4 +1,4 @@
-"""Show a profile as a table of text."""
+"""Render a profile as a text table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDEST = 34  # of a cell
 
 
 def rendered(profile: Profile) -> str:
-    """Return a summary, a line for each step, and under it what it computes and why it is one."""
+    """Render a summary, a line for each step, and under it its instructions and the reason."""
     rows = profile.rows
     heads = (*_HEADS, "runs") if any(row.runs != 1 for row in rows) else _HEADS
     heads = (*heads, *_MEASURED_HEADS) if profile.seconds is not None else heads
@@ -66,13 +66,13 @@ def _summary(profile: Profile) -> Iterator[str]:
 
 
 def _counted(name: str, count: int) -> str:
-    """Return a number of things in words."""
+    """Render a number with its noun, in the plural unless it is 1."""
     plural = name[:-1] + "ies" if name.endswith("y") else name + "s"
     return f"{count} {name if count == 1 else plural}"
 
 
 def _notes(profile: Profile) -> dict[int, list[str]]:
-    """Return, for each row, what it computes, and why those that read it are other kernels."""
+    """Return the notes under each row: its instructions, and why its readers are other kernels."""
     readers: dict[int, list[str]] = defaultdict(list)
     for edge in profile.edges:
         readers[edge.producer].append(f"#{edge.consumer}")
@@ -81,7 +81,7 @@ def _notes(profile: Profile) -> dict[int, list[str]]:
 
 
 def _contents(row: Row) -> Iterator[str]:
-    """Yield what a row computes, and how, if that is more than its kind says."""
+    """Yield the instructions of a row, with repetitions, and the runtime functions it calls."""
     names = row.instructions or (row.instruction,)
     repeated = row.repeated or {}
     shown = [
@@ -94,14 +94,14 @@ def _contents(row: Row) -> Iterator[str]:
 
 
 def _reasons(row: Row, readers: Sequence[str]) -> Iterator[str]:
-    """Yield why a row's result is in memory, and who reads it there."""
+    """Yield the reason why a row's result is in memory, and its readers."""
     if row.is_kernel and row.why:
         read = f"→ {', '.join(readers[:_MOST_NAMES])}: " if readers else "→ "
         yield read + row.why
 
 
 def _cell(profile: Profile, row: Row, head: str) -> str:
-    """Return the cell of a row in the column of a head."""
+    """Return the cell of a row in the column named ``head``."""
     if not row.is_kernel and head in ("read", "written", "flops", "flops/B", "limit", "least"):
         return ""
     share = profile.share(row)
@@ -124,7 +124,7 @@ def _cell(profile: Profile, row: Row, head: str) -> str:
 
 
 def _time_cell(row: Row, head: str, share: float | None) -> str:
-    """Return a cell about time."""
+    """Return the cell of a row in a column of measured times."""
     match head:
         case "limit":
             return row.bound.limit
@@ -150,12 +150,12 @@ def _line(heads: Sequence[str], cells: Sequence[str], widths: Sequence[int]) -> 
 
 
 def _cut(text: str) -> str:
-    """Return a text that is not too wide."""
+    """Truncate a text to the width of a cell."""
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
 def size(number: float) -> str:
-    """Print a number in three digits, with the prefix of its thousands."""
+    """Render a number in three digits, with the prefix of its thousands (k, M, G)."""
     for prefix in ("", "k", "M", "G"):
         if number < 999.5:
             return f"{number:.3g}{prefix}"
@@ -164,7 +164,7 @@ def size(number: float) -> str:
 
 
 def time(seconds: float) -> str:
-    """Print seconds in three digits, in the unit that fits."""
+    """Render seconds in three digits, in the unit that fits."""
     for unit in ("s", "ms", "µs"):
         if seconds >= 0.9995:
             return f"{seconds:.3g} {unit}"
