@@ -1,4 +1,4 @@
-"""Build one element of each collective, on one rank: mostly the operand itself.
+"""Build one element of each collective on a single rank, where most are the identity.
 
 Generated code is one rank. Groups of more are Unsupported, and so are transfers between ranks, to
 and from the host: a library has nobody to call.
@@ -54,7 +54,7 @@ _FEEDS = "generated C has no host and no other rank; interp.evaluate has both"
 
 
 def _require_one_rank(replica_groups: ReplicaGroups) -> None:
-    """Raise Unsupported unless every group is this one rank."""
+    """Raise Unsupported unless every replica group is this one rank."""
     if expanded(replica_groups) not in ((), ((0,),)):
         raise Unsupported(f"replica_groups={str(replica_groups)[:60]}: {_ELSEWHERE}")
 
@@ -217,7 +217,7 @@ def _zero(element_type: ElementType) -> bool | int | float | complex:
 
 
 def _tuple(value: Value) -> tuple[Value, ...]:
-    """Return a value as a tuple of one, if it is none."""
+    """Wrap a value that is no tuple in one."""
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -243,12 +243,12 @@ def _with_slices_moved(
 
 
 def _parts(value: Value) -> tuple[Value, ...] | None:
-    """Return a tuple's elements, None of anything else."""
+    """Return the elements of a tuple; None for any other value."""
     return value if isinstance(value, tuple) else None
 
 
 def _index(start: Value) -> list[Element]:
-    """Return a start index as its scalars or its vector."""
+    """Return the scalars, or the one vector, that a start index is given by."""
     return [index for index in _tuple(start) if isinstance(index, Element)]
 
 

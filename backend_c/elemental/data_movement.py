@@ -164,9 +164,9 @@ def pad(
 
 
 def _inside_padding(shifted: Expr, clamped: Expr, last: int, step: int) -> Iterator[Expr]:
-    """Yield the conditions under which an index, less the low padding, is one of the operand.
+    """Yield the conditions under which an index, less the low padding, is not padding.
 
-    ``clamped`` is that of 0 … ``last`` which is nearest.
+    ``clamped`` is the index clamped to 0 … ``last``.
     """
     if clamped != shifted:
         yield _within(shifted, 0, last)
@@ -223,7 +223,7 @@ def concatenate(*operands: Element, dimensions: tuple[int, ...]) -> Element:
 
 
 def _any_size(parts: Sequence[Element], dimension: int) -> Expr:
-    """Return the actual size of a dimension that all operands share."""
+    """Return the actual size of a dimension in which all operands agree."""
     bounded = [p for p in parts if p.sizes and p.shape.dynamic[dimension]]
     return (bounded or parts)[0].size(dimension)
 
@@ -268,7 +268,7 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
         return array_reader(_view(operand.array, shape), _without_layout(shape), sizes)
 
     def split(*index: Expr) -> Expr:
-        """Part ``index[-1]`` of a wider element, the low bits first."""
+        """Return part ``index[-1]`` of a wider element, the low bits first."""
         return apply("bitcast-part", operand.at(*index[:-1]), index[-1], type=target)
 
     def joined(*index: Expr) -> Expr:
@@ -292,7 +292,7 @@ def _view(array: Array, shape: ArrayShape) -> Array:
 
 
 def _split_sizes(operand: Element, rank: int, parts: int) -> tuple[Expr, ...]:
-    """Return actual sizes with the dimension of the parts, or without it."""
+    """Return the operand's actual sizes, with the dimension of parts added or removed."""
     if not operand.sizes:
         return ()
     return (

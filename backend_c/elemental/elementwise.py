@@ -83,7 +83,7 @@ def _sizes(*operands: Element) -> tuple[Expr, ...]:
 
 
 def _at(operand: Element, index: tuple[Expr, ...]) -> Expr:
-    """Return an element, where a scalar operand stands for an array of that value."""
+    """Return an operand's element; a scalar operand is broadcast."""
     return operand.at(*index) if operand.shape.rank else operand.at()
 
 

@@ -22,7 +22,7 @@ def _clamped_start(start: Expr, extent: Expr, size: Expr, most: int) -> Expr:
 
 
 def _as_index(start: Expr) -> Expr:
-    """Return a start index as INDEX."""
+    """Convert a start index to the type INDEX."""
     if isinstance(start, Constant):
         return ix.constant(int(start.value))  # type: ignore[arg-type]
     return apply("convert", start, type=INDEX)

@@ -1,4 +1,4 @@
-"""Build one element of a reshape: the operand's element at the same place in row-major order."""
+"""Build one element of a reshape: the operand's element at the same row-major offset."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def dynamic_reshape(operand: Element, *sizes: Element, shape: ArrayShape) -> Ele
 
 
 def _actual_offset(index: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:
-    """Return the row-major offset of an index, by actual sizes."""
+    """Linearise an index, row-major, by actual sizes."""
     offset: Expr = ix.constant(0)
     for i, size in zip(index, sizes, strict=True):
         offset = ix.add(product([offset, size]), i)
@@ -105,7 +105,7 @@ def _actual_offset(index: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:
 
 
 def _actual_index(offset: Expr, sizes: Sequence[Expr], dims: Sequence[int]) -> list[Expr]:
-    """Return the index of a row-major offset by actual sizes, clamped to the bounds."""
+    """Delinearise a row-major offset by actual sizes, clamped to the bounds."""
     position: list[Expr] = []
     for d in reversed(range(len(dims))):
         extent = ix.clamp(1, sizes[d], max(dims[d], 1))
@@ -118,7 +118,7 @@ def _actual_index(offset: Expr, sizes: Sequence[Expr], dims: Sequence[int]) -> l
 def _reshaped_index(
     index: Sequence[Expr], dims: Sequence[int], into: Sequence[int]
 ) -> tuple[Expr, ...]:
-    """Return the index of one shape as an index of another with as many elements.
+    """Convert an index of one shape to that of another with as many elements.
 
     Dimensions are matched in the smallest groups of equal product, so that few indices need
     divisions.
@@ -137,7 +137,7 @@ def _reshaped_index(
 def _equal_product_groups(
     dims: Sequence[int], into: Sequence[int]
 ) -> list[tuple[list[int], list[int]]]:
-    """Return the smallest runs of dimensions of two shapes that hold equally many elements."""
+    """Partition the dimensions of two shapes into the smallest runs of equal products."""
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(dims) or j < len(into):

@@ -1,1 +1,1 @@
-"""Write what has loops or branches of its own inside computations that are applied per element."""
+"""Emit loops and branches inside computations that are applied per element."""

@@ -1,4 +1,4 @@
-"""Write branches and loops inside computations that are applied per element.
+"""Emit conditional, while and scan inside computations that are applied per element.
 
 Their values are few and small: they are kept on the stack (:mod:`backend_c.per_element.storage`).
 """
@@ -26,7 +26,7 @@ def conditional(
     branch_computations: tuple[Callee[Value], ...] = (),
     block: Scope,
 ) -> Value:
-    """Write an ``if`` for each branch, which assigns its result to the same variables."""
+    """Write an ``if`` for each branch, all of which assign to the same local storage."""
     branches = branch_computations
     if true_computation is not None and false_computation is not None:
         branches = (true_computation, false_computation)
@@ -39,7 +39,7 @@ def conditional(
 
 
 def _conditions(selector: Expr, count: int, scope: Scope) -> Sequence[Expr]:
-    """Return for each branch whether it is chosen: by a number out of range, the last one is."""
+    """Return the condition of each branch; an index out of range selects the last one."""
     if selector.type is PRED:
         return selector, apply("not", selector)
     zero, last = Constant(S32, 0), Constant(S32, count - 1)
@@ -50,7 +50,8 @@ def _conditions(selector: Expr, count: int, scope: Scope) -> Sequence[Expr]:
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Scope) -> Value:
-    """Write a loop to which every turn adds another one as long as the condition holds."""
+    """Write a while loop: a counted loop that each trip extends by one while the condition
+    holds."""
     shape = condition.computation.parameters[0].shape
     state = Storage(shape, block, init)
     turns = block.mutable(INDEX, _one_if(condition(state.value())))
@@ -64,7 +65,7 @@ def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block:
 
 
 def _one_if(predicate: Value) -> Expr:
-    """Return 1 where a predicate holds, else 0."""
+    """Convert a predicate to 1 or 0."""
     assert isinstance(predicate, Element)
     return apply("convert", predicate.at(), type=INDEX)
 
@@ -79,7 +80,7 @@ def scan(
     is_associative: bool = False,
     block: Scope,
 ) -> Value:
-    """Write a loop over slices, in order; each turn overwrites the carries and stores outputs."""
+    """Write a loop over slices, in order; each trip overwrites the carries and stores outputs."""
     (dimension,) = dimensions
     count = len(operands) - num_carries
     inputs, init = operands[:count], operands[count:]

@@ -1,4 +1,4 @@
-"""Keep values on the stack of the thread that computes one element."""
+"""Store values on the stack of the thread that computes one element."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hlo.types import ArrayShape, Shape, TupleShape, leaves
 
 
 class Storage:
-    """Hold a value of a shape that changes: a variable for each scalar, an array for each array."""
+    """Declare mutable storage for a value of a shape: variables for scalars, arrays for arrays."""
 
     def __init__(self, shape: Shape, scope: Scope, initial: Value | None = None) -> None:
         self._shape, self._scope = shape, scope
@@ -22,7 +22,7 @@ class Storage:
             self.assign(initial)
 
     def value(self) -> Value:
-        """Return readers of what is held where they are used."""
+        """Return readers of the current contents."""
         readers = [
             scalar(leaf, place) if isinstance(place, Variable) else array_reader(place, leaf)
             for leaf, place in zip(arrays_in(self._shape), self._places, strict=True)
@@ -30,7 +30,7 @@ class Storage:
         return as_shaped(self._shape, readers)
 
     def assign(self, value: Value) -> None:
-        """Write the assignment of a value, which must not read what is held."""
+        """Write the assignment of a value, which must not read this storage."""
         for place, element in zip(self._places, readers_in(value), strict=True):
             if isinstance(place, Variable):
                 self._scope.assign(place, element.at())
@@ -41,27 +41,27 @@ class Storage:
 
 
 def _place(shape: ArrayShape, scope: Scope) -> Variable | Array:
-    """Declare a variable or an array; a scalar is zero at first, as compilers like to see."""
+    """Declare a local variable or array; scalars start at zero, as compilers warn of unset ones."""
     if not shape.rank:
         return scope.mutable(shape.element_type, zero(shape.element_type))
     return local_array(shape, scope)
 
 
 def local_array(shape: ArrayShape, scope: Scope) -> Array:
-    """Declare an array on the stack; Unsupported if its size is known at run time only."""
+    """Declare a local array; raise Unsupported for a bounded shape."""
     if shape.is_dynamic:
         raise Unsupported(f"{shape}, of bounded size, inside a computation called per element")
     return scope.local(shape.element_type, max(shape.elements, 1))
 
 
 def local_writer(shapes: Sequence[ArrayShape], scope: Scope) -> Writer:
-    """Return the writer to arrays on the stack, for a loop nest inside another one."""
+    """Return a writer to local arrays, for a loop nest inside another one."""
     arrays = tuple(local_array(shape, scope) for shape in shapes)
     return Writer(scope, tuple(shapes), arrays, (None,) * len(arrays))
 
 
 def arrays_in(shape: Shape) -> list[ArrayShape]:
-    """List the arrays in a shape; tokens are none."""
+    """List the array shapes in a shape, without tokens."""
     return [leaf for leaf in leaves(shape) if leaf.element_type.is_array]
 
 
@@ -73,7 +73,7 @@ def readers_in(value: Value) -> list[Element]:
 
 
 def as_shaped(shape: Shape, readers: Sequence[Element]) -> Value:
-    """Return readers as a value of a shape."""
+    """Nest readers in tuples, as a shape has them."""
     waiting = iter(readers)
 
     def shaped(part: Shape) -> Value:
