@@ -1,4 +1,4 @@
-"""Ask a C compiler for known answers before libraries that it makes are used.
+"""Test a C compiler on kernels with known answers before its libraries are used.
 
 A compiler is a suspect: gcc 12 drops roundings and leaves out elements that it gathers, each at
 some flags and for some processors only (docs/same_bits.md). When one is met first, small kernels of

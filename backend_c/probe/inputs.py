@@ -1,5 +1,4 @@
-"""Make arguments from seeds, and digests of results, as driver.c does: answers are kept as 64 bits
-each."""
+"""Generate arguments from seeds, and hash results to 64 bits, in the same way as driver.c."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _NEAR_ONE |= {8: (0x800FFFFFFFFFFFFF, 0x3FF0000000000000)}
 
 
 def seed(question: str, number: int) -> int:
-    """Return the seed of a parameter, which no other question changes."""
+    """Return the seed of a parameter, which depends on its own question only."""
     return zlib.crc32(f"{question} {number}".encode())
 
 
@@ -33,19 +32,22 @@ def width(element_type: ElementType) -> int:
 
 
 def largest(element_type: ElementType) -> int:
-    """Return the bit pattern above which all are NaN; 0 if there is one NaN or none."""
+    """Return the largest bit pattern, without the sign, that is no NaN; 0 for types not in the
+    table."""
     return _LARGEST.get(element_type.name, 0)
 
 
 def mask(element_type: ElementType) -> int:
-    """Return the bits of an element that may be set, of those that its memory has."""
+    """Return the mask of an element's significant bits in memory."""
     bits = 1 if element_type.kind == "pred" else element_type.bits
     return (1 << bits) - 1
 
 
 def filled(shape: ArrayShape, start: int) -> Array:
-    """Fill an array with ends of ranges, small numbers and numbers near 1 among any bit patterns:
-    SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), of which the top 4 bits choose."""
+    """Fill an array with pseudorandom bit patterns, among them extremes and numbers near 0 and 1.
+
+    The generator is SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), whose top 4 bits choose.
+    """
     bits = 8 * width(shape.element_type)
     ones = np.uint64((1 << bits) - 1)
     z = np.arange(1, shape.elements + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -64,7 +66,7 @@ def filled(shape: ArrayShape, start: int) -> Array:
 
 
 def digest(array: Array) -> int:
-    """Hash the bytes of an array as C stores it, all NaNs alike, by FNV-1a."""
+    """Hash the bytes of an array as C stores it by FNV-1a, with all NaNs alike."""
     element_type = element_type_of(array.dtype)
     assert element_type is not None, array.dtype
     word = np.dtype(f"u{width(element_type)}")

@@ -1,4 +1,4 @@
-"""Write what is asked: one HLO program of a few hundred independent parts, each a kernel.
+"""Generate the test program: one HLO module of a few hundred independent parts, a kernel each.
 
 The extents go around vectors of 16, 32 and 64 bytes, since what compilers get wrong is mostly how
 they pack, unpack and shuffle, and where a loop over vectors ends.
@@ -17,8 +17,10 @@ _NARROW = ("bf16", "f16", "f8e4m3fn", "f8e5m2", "f4e2m1fn", "s4", "u4")
 
 
 class Question(NamedTuple):
-    """Ask for the last of some instructions, of which each names the ones before it ``%0, %1…``;
-    ``parameters`` are shapes, named ``$0, $1…``."""
+    """Hold a small program: instructions, of which the last is the result, and parameter shapes.
+
+    Instructions name the ones before them ``%0, %1…``, and the parameters ``$0, $1…``.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -26,7 +28,7 @@ class Question(NamedTuple):
 
 
 def questions() -> Iterator[Question]:
-    """Yield all questions, in an order that does not change."""
+    """Yield all questions, always in the same order."""
     yield from _conversions()
     yield from _bits()
     yield from _arithmetic()
@@ -39,7 +41,7 @@ def questions() -> Iterator[Question]:
 
 
 def text(asked: Sequence[Question]) -> str:
-    """Write the program whose results are those of all questions, in order."""
+    """Render the module whose results are those of all questions, in order."""
     lines, results, shapes, parameters = list[str](), list[str](), list[str](), 0
     for n, question in enumerate(asked):
         names: dict[str, str] = {}

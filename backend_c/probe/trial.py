@@ -1,4 +1,5 @@
-"""Ask a compiler: build the questions, run them in a process of their own, compare the answers."""
+"""Run the questions with a compiler: build them, run them in a process of their own, compare
+digests."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _NAMED = 3  # of the answers that are wrong
 
 
 class Failure(NamedTuple):
-    """Tell what a compiler did instead of giving all answers."""
+    """Describe how a compiler failed: whether it built the questions, and what went wrong."""
 
     is_built: bool
     told: str
@@ -53,7 +54,7 @@ def sources(asked: Sequence[Question]) -> dict[str, str]:
 
 
 def failure(compiler: Compiler, files: Mapping[str, str], cache: Cache) -> Failure | None:
-    """Build and run the :func:`sources` of questions; return what goes wrong, None if nothing."""
+    """Build and run the :func:`sources` of questions; return the failure, None if there is none."""
     with workspace(cache) as directory:
         try:
             made = [*objects(files, compiler, directory), _driver(compiler, directory)]
@@ -100,7 +101,7 @@ def _ran(directory: str) -> Failure | None:
 
 
 def _table(asked: Sequence[Question], made: Program) -> str:
-    """Write what driver.c fills, and what it expects."""
+    """Render the tables of driver.c: the arguments to fill, and the digests to expect."""
     names = [(question.name, n) for question in asked for n, _ in enumerate(question.parameters)]
     known = answers()
     rows = []

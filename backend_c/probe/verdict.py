@@ -1,4 +1,4 @@
-"""Decide which flags a compiler can be trusted with: those as shipped, if its answers are right.
+"""Choose flags with which a compiler gives all known answers: those as shipped, if possible.
 
 One that does not build the questions loses what it may not have (a library for threads, patience
 with our warnings); one that gets answers wrong loses optimisations, what costs least first.
@@ -30,7 +30,7 @@ _DECIDED = (".py", ".h", ".c", ".txt")  # files that decide what is asked
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Replace or leave out some of the flags as shipped, and add ``more``."""
+    """Change the shipped flags: replace or remove some, and add ``more``."""
 
     change: Mapping[str, str | None]
     more: tuple[str, ...] = ()
@@ -67,8 +67,10 @@ TO_BE_RIGHT = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Name the steps whose flags give all answers by their places in TO_BUILD and TO_BE_RIGHT, the
-    second None if there are none; ``why`` is what went wrong with those as shipped, or empty."""
+    """Hold the indices, in TO_BUILD and TO_BE_RIGHT, of the steps whose flags give all answers.
+
+    ``right`` is None if there are none. ``why`` is the failure with the shipped flags, or empty.
+    """
 
     build: int = 0
     right: int | None = 0
@@ -76,11 +78,11 @@ class Verdict:
 
 
 def trusted(compiler: Compiler, cache: Cache, asked: Sequence[Question] | None = None) -> Compiler:
-    """Return the compiler, with other flags if those as shipped do not give the answers.
+    """Return the compiler with flags that give all known answers.
 
     ``asked`` are all questions by default. They are asked once for each command, version, list of
     flags, processor and text of this package; then the cache knows. Warns with a CompilerWarning
-    if flags are others; raises ToolchainError if none are right.
+    if flags are not those as shipped; raises ToolchainError if none are right.
     """
     asked = tuple(questions()) if asked is None else asked
     own = [*compiler.command, compiler.version, *compiler.flags]
@@ -96,7 +98,7 @@ def trusted(compiler: Compiler, cache: Cache, asked: Sequence[Question] | None =
 
 
 def judged(compiler: Compiler, ask: Ask) -> Verdict:
-    """Go down the steps until ``ask`` finds nothing wrong."""
+    """Try the steps in order until ``ask`` returns no failure; return the verdict."""
     found = ask(compiler)
     if found is None:
         return Verdict()
@@ -133,14 +135,14 @@ def _sentenced(compiler: Compiler, verdict: Verdict, known: str) -> Compiler:
 
 
 def _telling(flags: Sequence[str]) -> str:
-    """Join the flags that decide how code is optimised, and for which processor."""
+    """Join the flags that matter in a message: optimisation and processor."""
     kept = [f for f in flags if f.startswith(("-O", "-m", "-fopenmp", "-fno-tree", "-fno-", "-w"))]
     return " ".join(kept) or "no flags"
 
 
 @lru_cache(8)
 def _sources(cache: Cache) -> str:
-    """Hash all that decides which C is generated: a verdict on other C says nothing.
+    """Hash the files that determine the generated C, on which a verdict depends.
 
     The cache keeps the hash under the files' stamps: to read the files takes 20 times as long.
     """
@@ -150,7 +152,7 @@ def _sources(cache: Cache) -> str:
 
 
 def _deciding(directory: str) -> Iterator[str]:
-    """Yield the files below a directory that decide what is asked."""
+    """Yield the paths below a directory of files that determine the generated C."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
