@@ -123,6 +123,7 @@ class _Sharing:
         size = sum(a.elements * a.element_type.numpy.itemsize for a in self._shared.values())
         if size > _MOST_SHARED:
             raise CannotShareError
+        # All threads fill their own copies of these alike.
         self._own = {array.name for array in local} - set(self._shared)
         tracked = frozenset(written | set(self._shared))
         self.barriers = Barriers(tracked, frozenset(self._shared))
@@ -177,6 +178,7 @@ def _shared_loop(loop: Loop) -> Iterator[Statement]:
     """Yield a loop that the threads share, and the reductions of its sums over the block."""
     inner = {declared(one) for one in every(loop.body)}
     sums = {variable.name for variable in loop.sums}
+    # Each thread has its own copy of a variable: what only some iterations set would differ.
     if not {name for one in loop.body for name in changed(one)} - inner <= sums:
         raise CannotShareError
     # By the loop's variable, too: another loop beside it may go on with the same sum.

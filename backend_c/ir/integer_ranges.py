@@ -205,6 +205,7 @@ class IntegerRanges:
             case Apply("compare-LT", (Variable(_, name), Constant(_, end)), _) if (
                 name in self._known
             ):
+                # So that normalised indices, i < 0 ? i + n : i, are known to be in bounds.
                 low, high = known = self._known[name]
                 least = int(end)  # type: ignore[arg-type]
                 self._known[name] = low, min(high, least - 1)

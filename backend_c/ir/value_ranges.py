@@ -209,6 +209,7 @@ class _Ranges:
         if operation == "bitcast" and types == [U32] and result is F32:
             return _as_float(self._interval(operands[0]))
         if operation == "multiply" and operands[0] == operands[1] and result.is_float:
+            # A square is not negative, which the product of two intervals does not show.
             most = _magnitude(self._interval(operands[0]))[1]
             return 0.0, most * most
         # Each step of floats below 16 bits is rounded to a few of them.

@@ -51,6 +51,7 @@ def _exchanged(
     first = len(body)
     while first and isinstance(body[first - 1], Copy):
         first -= 1
+    # With a buffer in two of these copies an exchange would depend on their order.
     ends = Counter(buffer for step in body[first:] for buffer in buffers_of(step))
     inside = Counter(b for _, step in in_order(body) for b in buffers_of(step))
     last: list[Step] = []

@@ -146,6 +146,7 @@ def _loops_around(
 
 def _numbered(repeat: Repeat, shared: set[Buffer]) -> dict[Launch, int]:
     """Number the launches in a loop for :class:`Computed`, those that compute shared state last."""
+    # The first one names the merged launch: a map over the elements, not a counter.
     launches = [step for _, step in in_order((repeat,)) if isinstance(step, Launch)]
     return merged_numbers(sorted(launches, key=lambda step: step.outputs[0] in shared))
 
@@ -190,6 +191,7 @@ def _interchange(
     elements = _elements(repeat, kernels)
     if elements < least or any(b.sizes is not None for b in read | changed):
         return None
+    # Less than the maps have: no buffer is both shared and own.
     shared = {b for b in changed if b.shape.elements <= min(_FEW, elements - 1)}
     own = {b for b in changed if b.shape.elements == elements}
     begun = [b for b in _in_order_of_use(repeat) if b not in changed or b in outside]

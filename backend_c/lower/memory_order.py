@@ -119,6 +119,7 @@ def _depth_first(graph: _Graph) -> list[int]:
         todo = [] if last in followed else [last]
         while todo:
             step = todo[-1]
+            # On a stack what is pushed last, the costliest, is computed first.
             needed = sorted(graph.before[step] - done, key=lambda one: (takes[one], one))
             todo += needed
             if not needed:

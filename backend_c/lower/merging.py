@@ -98,6 +98,8 @@ class _Merging:
         ):
             return False
         written = {*earlier.launch.outputs}
+        # An iteration of the earlier loop may read or write any element that one of the later loop,
+        # now before it, overwrites.
         if {*earlier.launch.inputs, *written} & {*later.launch.outputs}:
             return False
         read = {*later.launch.inputs}
@@ -127,6 +129,7 @@ class _Merging:
 
     def _is_dead(self, buffer: Buffer, reader: Launch) -> bool:
         """Return whether ``reader`` alone reads a buffer, so that it need not be stored."""
+        # Two launches name it: the one that writes it, and the reader.
         is_read = buffer in reader.inputs
         return is_read and buffer not in self._kept and self._uses[buffer] == 2
 

@@ -59,6 +59,7 @@ def overlap(one: Buffer, other: Buffer) -> bool:
     if one.memory_dims == other.memory_dims and ranges is not None and others is not None:
         pairs = zip(ranges, others, strict=True)
         return all(max(a.start, b.start) < min(a.stop, b.stop) for a, b in pairs)
+    # Between different dims only spans are compared, which may overlap though windows do not.
     first, second = start(one), start(other)
     return max(first, second) < min(first + span(one), second + span(other))
 

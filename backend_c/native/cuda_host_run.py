@@ -72,6 +72,7 @@ class _Stretch:
         try:
             _do_all(each, self.steps)
         finally:
+            # After an error, too, or the stream would go on capturing.
             graph = self._driver.made("cuStreamEndCapture", "CUgraph", before=[self._stream])
         try:
             return self._driver.made("cuGraphInstantiateWithFlags", "CUgraphExec", graph, 0)

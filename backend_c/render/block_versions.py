@@ -86,6 +86,7 @@ class _Versions:
         """Return the short version of a loop, and an ``If`` with the long one after it."""
         most = Variable(S32, f"f{next(self._numbers)}", mutable=True)
         bound = min(_bound(e.operation) for e in _functions(loop.body))
+        # Encodings of magnitudes are ordered as the magnitudes are, with NaN the greatest.
         noted: list[Statement] = []
         for operand in operands:
             value = operand if operand.type is F32 else Apply("convert", (operand,), F32)

@@ -56,6 +56,7 @@ def write_transposed(
     if math.prod(elements[0].shape.dims) < _FEW:
         return False
     with scope.undone():
+        # Reading elements writes statements: this is a trial, whose statements are discarded.
         is_across = _across(scope, elements, writer, numbers) is not None
     across = _across(scope, elements, writer, numbers) if is_across else None
     if across is not None:

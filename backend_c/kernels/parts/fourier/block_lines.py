@@ -48,6 +48,7 @@ def _row(part: ElementType) -> int:
 def _pitch(numbers: int, lines: int, part: ElementType) -> int:
     """Return the distance of lines: padded so that they begin in banks as far apart as can be."""
     row = _row(part)
+    # A number of padding after each row of banks: strides of powers of two do not meet in one bank.
     pitch = numbers + (numbers - 1) // row
     if lines == 1:
         return pitch
