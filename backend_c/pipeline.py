@@ -288,9 +288,7 @@ def emit(
 
 
 def lowered(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> Plan:
-    """Verify a module and lower it, after the passes of a pipeline: by default the one of its
-    numerics.
-    """
+    """Verify a module, run the passes of a pipeline (by default its numerics'), and lower it."""
     verify(module)
     return planned(module, settings, pipeline)
 

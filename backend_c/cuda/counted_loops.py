@@ -121,12 +121,12 @@ def _holds(start: int, direction: str, end: int) -> bool:
 
 
 def _named(buffer: Buffer) -> Variable:
-    """Return the variable that stands for a buffer of one element."""
+    """Return the variable that represents a buffer of one element in expressions."""
     return Variable(buffer.shape.element_type, f"buffer{buffer.number}")
 
 
 def _buffer(value: Expr, buffers: set[Buffer]) -> Buffer | None:
-    """Return the buffer among ``buffers`` that a variable stands for; None if none does."""
+    """Return the buffer among ``buffers`` that a variable represents; None if none."""
     return next((one for one in buffers if _named(one) == value), None)
 
 

@@ -30,7 +30,7 @@ def require_single(text: str, origins: Mapping[str, Sequence[Origin]], *, is_fas
 
 
 def _way_out(origin: Origin, *, is_fast: bool) -> str:
-    """Return the advice in the message, by the instruction's kind."""
+    """Return the advice that ends the message, by the reason why the kernel computes in doubles."""
     instructions = () if origin.computes is None else origin.computes.instructions
     if any(leaf.element_type in _WIDE for i in instructions for leaf in leaves(i.shape)):
         return "convert its f64 arrays to f32 in the program, or allow doubles"

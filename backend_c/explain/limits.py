@@ -42,20 +42,23 @@ class Limits:
         return table[max(fitting, default=min(table))]
 
     def seconds(self, read: int, written: int, operations: Mapping[str, float]) -> float:
-        """Return the least time of a program: the larger of bytes / bandwidth and the sum of
-        operations / peak over the types."""
+        """Return the lower bound of a time: max(bytes / bandwidth, Σ operations / peak)."""
         return max(self.memory(read, written), self.arithmetic(operations))
 
     def memory(self, read: int, written: int) -> float:
-        """Return the least time of reading and writing so many bytes."""
+        """Return the lower bound of the time to read and write these numbers of bytes."""
         return (read + written) / self.bandwidth(read, written)
 
     def arithmetic(self, operations: Mapping[str, float]) -> float:
-        """Return the least time of so many operations of each type."""
+        """Return the lower bound of the time of operations, counted by type."""
         return sum(count / self.peak(kind) for kind, count in operations.items())
 
     def peak(self, kind: str) -> float:
-        """Return the peak operations a second of a type; of types not measured, that of f32."""
+        """Return the peak operations a second of a type.
+
+        s32 and s64 have half the peak of f32 and f64; types that were not measured have that of
+        f32.
+        """
         if kind in _HALF:
             return self.peak(_HALF[kind]) / 2
         return self.operations.get(kind) or self.operations["f32"]

@@ -195,7 +195,7 @@ class Loop(NamedTuple):
 
 
 class If(NamedTuple):
-    """Run one of two blocks."""
+    """Run one of two blocks, by a condition."""
 
     condition: Expr
     then: tuple[Statement, ...]

@@ -44,7 +44,7 @@ def loop_kind(scope: Scope, operations: int) -> str:
 
 
 def _flat_kind(scope: Scope, operations: int) -> str:
-    """Return the kind of a flat loop of so many operations."""
+    """Return the kind of a flat loop, by its number of operations."""
     return "parallel lanes" if loop_kind(scope, operations) == "parallel" else "lanes"
 
 

@@ -357,7 +357,7 @@ class Scope:
 
     @contextmanager
     def blocks(self, extent: int, threads: int, kind: str = "blocks") -> Iterator[Expr]:
-        """Open a loop over blocks of so many threads, all of which run what is written inside."""
+        """Open a loop over blocks of ``threads`` threads, each of which runs the whole body."""
         variable = Variable(INDEX, self.names.fresh("i"), 0, max(extent - 1, 0))
         self._depth[variable.name] = len(self._blocks)
         self._blocks.append(Block())

@@ -256,11 +256,12 @@ class _Sort:
         start: Expr,
         count: Expr,
     ) -> Variable:
-        """Write so many elements of the merge of two sorted runs from ``start`` on into the other
-        half of a row; return the position behind those of the left run.
+        """Write ``count`` elements of the merge of two sorted runs, from ``start`` on, into the
+        other half.
 
-        One element per iteration, without branches: the right one if the left run is used up or the
-        right element must come before the left (strictly, which makes the merge stable).
+        Return the left run's position after them. One element per iteration, without branches: the
+        right one if the left run is used up or the right element must come before the left
+        (strictly, which makes the merge stable).
         """
         scope, (row, half), ((first, middle), (other, end)) = self._scope, place, runs
         left, right = scope.mutable(INDEX, first), scope.mutable(INDEX, other)

@@ -54,7 +54,7 @@ def declarations(header: Path) -> str:
 
 
 class DriverError(DeviceError):
-    """An error of the driver: ``code`` is its number in enum CUresult, ``name`` its name there."""
+    """Raised for an error of the driver; ``code`` and ``name`` are those in enum CUresult."""
 
     def __init__(self, code: int, name: str, text: str, doing: str) -> None:
         self.code, self.name = code, name
@@ -110,7 +110,7 @@ class Driver:
         return place[0]
 
     def require(self, code: int, doing: str) -> None:
-        """Raise the error that a function's result code stands for, if it is one."""
+        """Raise the error of a function's result code, unless it is success."""
         if code == _OUT_OF_MEMORY:
             raise Unsupported(f"{doing}: the memory of the GPU does not suffice")
         if code:
@@ -175,7 +175,7 @@ class DeviceMemory:
             )
 
     def close(self) -> None:
-        """Free it."""
+        """Free the allocation."""
         if address := getattr(self, "address", 0):
             self.address = 0
             # When Python ends, the context may be gone already.
@@ -203,7 +203,7 @@ class LoadedModule:
         )
 
     def close(self) -> None:
-        """Unload it."""
+        """Unload the cubin from the device."""
         if handle := getattr(self, "handle", None):
             self.handle = None
             with suppress(DeviceError), self.device.current():

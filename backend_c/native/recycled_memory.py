@@ -108,7 +108,7 @@ POOL = Pool()  # of the process, as pages are
 
 
 def keep_result_memory(maximum: int) -> None:
-    """Keep at most so many bytes of large results that died, for results to come: 0 keeps none.
+    """Set how many bytes of dead results' memory are kept for later results; 0 keeps none.
 
     The default is 1 GiB. What is kept above the new maximum is freed.
     """

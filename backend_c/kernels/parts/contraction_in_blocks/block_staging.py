@@ -202,7 +202,7 @@ class Staging:
                 scope.store(into, at, as_type(counted(value, conditions), shape.type))
 
     def _own(self, number: Expr) -> tuple[Expr, Expr]:
-        """Return the (step, line) that a thread's element number stands for.
+        """Map a thread's element number to its (step, line).
 
         Neighbouring threads read neighbours in memory, and write to all banks of shared memory.
         """
