@@ -177,6 +177,7 @@ class Decisions:
         """Return a set of the one root whose loops need a reduction's result, each row only its own
         element of it; else the reason why there is none."""
         roots: set[str] = set()
+        seen: set[tuple[str, Kind]] = set()  # a chain of add(y, y) has a path for each operand
         waiting = [(reduction, Kind.SINGLE)]
         while waiting:
             instruction, kind = waiting.pop()
@@ -190,7 +191,8 @@ class Decisions:
                     return beyond
                 if user.name in self.stored:
                     roots.add(user.name)
-                else:
+                elif (user.name, wanted) not in seen:
+                    seen.add((user.name, wanted))
                     waiting.append((user, wanted))
         if len(roots) == 1:
             return roots
