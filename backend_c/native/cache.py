@@ -150,7 +150,7 @@ def copy_parts(cache: Cache, directory: Path) -> None:
         with suppress(OSError):
             if kept.suffix in (OBJECT, HEADERS):
                 place(kept.with_suffix(_HASH), directory / f"{kept.stem}{_HASH}")
-            if kept.suffix in (OBJECT, HEADERS, _KNOWN):
+            if kept.suffix in (OBJECT, HEADERS, _KNOWN, _NOTE):
                 place(kept, directory / kept.name)
 
 

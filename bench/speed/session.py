@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from backend_c.native.cache import place
 from bench.speed import catalogue
 from bench.speed.process import Process
 from bench.speed.rows import Measured
@@ -52,10 +53,11 @@ class Place:
         return self.directory / f"results_{peer}.npz"
 
     def cache(self, peer: str) -> Path:
-        """Return the directory of a compiler's cache, made at the first use."""
+        """Return the directory of a compiler's cache, made at the first use: links to what is warm,
+        as files of a cache are replaced and never changed."""
         path = self.directory / f"cache_{peer}"
         if not path.exists():
-            shutil.copytree(self.warm, path)
+            shutil.copytree(self.warm, path, copy_function=place)
             path.chmod(0o700)
         return path
 

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from conftest import CORPUS, ROOT, has_c_compiler
 
+import backend_c
 import hlo
 from bench.speed import catalogue
+from bench.speed.peers import ours
 from bench.speed.process import Process
 from bench.speed.session import Place
 from bench.speed.verdicts import Memory, judge_digest, key, verdicts
@@ -50,6 +52,16 @@ def test_run(tmp_path: Path) -> None:
     assert row["limit"] > 0 and row["limit_one"] > 0
     assert "`gelu_1k`" in page.read_text()
     assert set(json.loads(kept.read_text())["programs"]) == {"gelu_1k"}
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="compiles C")
+def test_a_warm_cache_knows_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the first program that is compiled does not wait until the compiler has answered."""
+    ours.warm_cache(tmp_path / "warm")
+    monkeypatch.delattr("backend_c.probe.trial.sources")
+    module = hlo.parse("HloModule m\nENTRY e { x = s8[2] parameter(0)\n ROOT y = s8[2] not(x) }")
+    executable = backend_c.compile(module, cache=tmp_path / "warm")
+    assert executable(np.array([0, 5], np.int8)).tolist() == [-1, -6]
 
 
 def test_unknown_peer() -> None:
