@@ -44,18 +44,19 @@ LAYS_OUT = frozenset(("bitcast", "copy", "reshape", "transpose"))
 
 
 class Plan(NamedTuple):
-    """Name the values that a peer is asked for, with the opcode that each is of, and say how many
-    trips of each loop are stored."""
+    """The anchors of a program: the opcode of each, by value name, and by the name of each loop how
+    many trips' values its stacks have room for."""
 
     names: Mapping[str, str]
     trips: Mapping[str, int]
 
 
 def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> Plan:
-    """Choose the values to anchor. A trial evaluation with midpoints as the peer's values finds
-    numbers that are wide or leave a decision open; their operands are anchored, too (a sum of many
-    nearly known operands is wide and says nothing of the steps to it). A value that is only laid
-    out anew is anchored after that: so most compilers still see the same program."""
+    """Choose the values to anchor, by a trial evaluation that goes on with midpoints in place of a
+    peer's values. It anchors each value whose interval is wide or leaves a decision open, and those
+    operands that are not points, too (a sum of many nearly known operands is wide and says nothing
+    of the steps to it). Of a value that is only copied, reshaped or transposed the last copy is
+    anchored: so most compilers still see the same program."""
     trial = _Trial(module, lambda: exact_trips(module, arrays, seed))
     enclose(module, *arrays, peer=peer, seed=seed, watcher=trial)
     return trial.plan()
@@ -70,7 +71,8 @@ def by_opcode(names: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 class _Facts:
-    """Hold the facts about a computation's instructions that are asked for at each trip."""
+    """Cache what the trial asks of a computation at each trip: its instructions by name, the last
+    copy of each value (:func:`_laid_out`), and the values never to be anchored."""
 
     def __init__(self, computation: Computation) -> None:
         self.instructions = {i.name: i for i in computation.instructions}
@@ -78,14 +80,15 @@ class _Facts:
         self.given = _bounded(computation).union(x.name for x in computation.parameters)
 
     def maker(self, instruction: Instruction) -> Instruction:
-        """Find what made an element of a tuple."""
+        """Follow get-tuple-elements back to the instruction that produced the tuple."""
         while instruction.opcode == "get-tuple-element":
             instruction = self.instructions[instruction.operands[0]]
         return instruction
 
 
 class _Trial:
-    """Watch an evaluation that goes on with midpoints, and note what is wide."""
+    """A watcher that replaces wide enclosures by their midpoints and collects the values to
+    anchor."""
 
     def __init__(self, module: Module, exact_trips: Callable[[], Mapping[LoopName, int]]) -> None:
         self._module = module
@@ -106,7 +109,8 @@ class _Trial:
     def seen(
         self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
     ) -> Value:
-        """Go on with the midpoint of what is wide."""
+        """Anchor a wide value and its uncertain operands; return its midpoint to go on with, None
+        to keep the enclosure."""
         facts = self._of(place)
         name = place.named(instruction.name)
         if instruction.opcode == "conditional":
@@ -130,8 +134,9 @@ class _Trial:
         return None if instruction.name in facts.ends else point(centre)
 
     def _begins_anew(self, place: Place) -> bool:
-        """Test whether what is wide came about in this trip. Else the loop's state is to be
-        anchored."""
+        """Test whether no loop around entered this trip with an uncertain state. Otherwise the
+        width may stem from the state, so the state of those loops is marked for anchoring instead
+        of the value."""
         stale = [x.name for x in place.around() if x.is_loop and x.number and x.name in self._stale]
         self._wide.update(stale)
         return not stale
@@ -149,8 +154,9 @@ class _Trial:
         self._found.setdefault(place.named(name), (place, name))
 
     def after_trip(self, place: Place, loop: Instruction, trip: int, state: Value) -> Value:
-        """Go on with midpoints, once what a loop carries becomes wide: unstored ones, as a judge
-        goes on with what the peer stored, so that what cancels in a trip is asked for, too."""
+        """Replace a loop's state by its midpoints once it has become wide. They are widened by one
+        unit for a missing rounding, as a judge treats the peer's stored state, so that a
+        cancellation within a trip is found and anchored, too."""
         name = place.named(loop.name)
         self._trips[name] = max(self._trips.get(name, 0), trip + 1)
         self._meet(name, place, loop)
@@ -176,7 +182,8 @@ class _Trial:
     def goes_on(
         self, place: Place, loop: Instruction, trip: int, state: Value, condition: Condition
     ) -> bool | None:
-        """Decide as the midpoints of the state do; ask for how many trips were taken."""
+        """Decide an open loop condition at the midpoints of the state, and anchor the loop's trip
+        count."""
         name = place.named(loop.name)
         self._meet(name, place, loop)
         self._open.add(name)
@@ -184,24 +191,27 @@ class _Trial:
         return bool(condition(_middles(state)).low)
 
     def has_seen_enough(self, place: Place, loop: Instruction, trip: int) -> bool:
-        """Test whether the exact evaluation has left a loop long before: midpoints of what is wide
-        may never converge."""
+        """Test whether a loop has run well past its exact trip count: an iteration on midpoints of
+        wide intervals may never converge."""
         if place.named(loop.name) not in self._wide:
             return False
         exact = self._exact_trips().get((place.computation.name, loop.name), MOST_TRIPS)
         return trip >= _more(exact)
 
     def looks_into(self, place: Place, loop: Instruction) -> bool:
-        """Leave exact loops to the interpreter: nothing in them is to be anchored."""
+        """Return False: loops over integers have one legal result, so nothing in them needs an
+        anchor."""
         return False
 
     def branch(self, place: Place, conditional: Instruction) -> int | None:
-        """Follow all branches that may be taken."""
+        """Record that a decision is open; None makes the evaluation follow every legal branch."""
         self._decided = True
         return None
 
     def plan(self) -> Plan:
-        """Name what is to be anchored, and how many trips of each loop are to be stored."""
+        """Build the plan: the anchors found, all results of their factorisations, the states and
+        trip counts of loops, and, if a decision was open, the branches taken. What cannot be
+        recorded is left out."""
         trips = {name: self._stored_trips(name) for name in self._loops}
         names: dict[str, str] = {}
         for name, (place, value) in self._found.items():
@@ -230,7 +240,8 @@ class _Trial:
     def _ask(
         self, place: Place, value: str, name: str, trips: Mapping[str, int], names: dict[str, str]
     ) -> None:
-        """Name a value, and what says whether a program was where it is."""
+        """Add a value to ``names``, after the trip counts and branches that say whether it was
+        computed, unless its stack would be too large or a loop around cannot be recorded."""
         around = place.around()
         instruction = self._of(place).instructions[value]
         rows = _rows(place, trips)
@@ -242,8 +253,8 @@ class _Trial:
         names.setdefault(name, instruction.opcode)
 
     def _with_other_results(self, place: Place, value: str) -> Iterator[str]:
-        """Yield all results of a factorisation of which one is asked for: an equation defines them
-        together."""
+        """Yield all results of the factorisation that a value is an element of: only together do
+        they fulfil the defining equation."""
         operands = self._of(place).instructions[value].operands
         results = factorisations(place.computation)
         if operands and operands[0] in results:
@@ -251,17 +262,18 @@ class _Trial:
 
 
 def _more(trips: int) -> int:
-    """Bound how many trips a compiler takes where roundings decide how many."""
+    """Bound the trip count of a compiler whose roundings may delay the exit of a loop."""
     return trips + trips // 4 + 2
 
 
 def _is_loose(value: Value) -> bool:
-    """Test for numbers that are not known."""
+    """Test for an array of floats that is not a point, so its numbers are not known exactly."""
     return isinstance(value, Enclosure) and not value.is_point and value.low.dtype.kind not in "biu"
 
 
 def _updates(module: Module, loop: Instruction) -> dict[int, str]:
-    """Map elements of what a loop carries to the rows that each trip writes into them."""
+    """Map the state elements of a loop that its body makes by a dynamic-update-slice to the names
+    of the updates."""
     return {
         number: source.operands[1]
         for number, source in enumerate(state_sources(module, loop))
@@ -270,7 +282,8 @@ def _updates(module: Module, loop: Instruction) -> dict[int, str]:
 
 
 def _rows(place: Place, trips: Mapping[str, int]) -> int:
-    """Count the values of a place that are stored: one for each trip of the loops around."""
+    """Compute the number of rows in a stack at a place: the product of the trip counts of the loops
+    around, each with one spare row."""
     return math.prod(trips[loop.name] + 1 for loop in place.around() if loop.is_loop)
 
 
@@ -281,7 +294,8 @@ def _middles(value: Value) -> Value:
 
 
 def factorisations(computation: Computation) -> dict[str, list[str]]:
-    """Map each factorisation to the instructions that take its results, in their order."""
+    """Map each custom call that is a matrix factorisation to the get-tuple-elements of its results,
+    in order of their index (to itself, if its result is an array)."""
     found: dict[str, list[str]] = {}
     for instruction in computation.instructions:
         if instruction.opcode == "custom-call":
@@ -296,8 +310,8 @@ def factorisations(computation: Computation) -> dict[str, list[str]]:
 
 
 def with_all_results(module: Module) -> Module:
-    """Take all results of each factorisation, in order: unused ones say whether the others are
-    right."""
+    """Add the missing get-tuple-elements of each factorisation, so that a peer can be asked for all
+    its factors: the equation that judges one of them needs the others."""
     return each(module, _with_all_results)
 
 
@@ -316,7 +330,8 @@ def _with_all_results(computation: Computation) -> Computation:
 
 
 def _laid_out(computation: Computation) -> dict[str, str]:
-    """Map a value to the last of the transposes and reshapes that are its only users."""
+    """Map each value whose only user is a copy, bitcast, reshape or transpose to the last of a
+    chain of these."""
     users: dict[str, list[Instruction]] = {}
     for instruction in computation.instructions:
         for name in instruction.operands:
@@ -330,8 +345,8 @@ def _laid_out(computation: Computation) -> dict[str, str]:
 
 
 def _bounded(computation: Computation) -> frozenset[str]:
-    """Names of values with bounded dimensions, or computed from such. A compiler returns the whole
-    buffer, with undefined elements beyond the actual size."""
+    """Collect the names of values of bounded dimensions and of all that depend on them. A compiler
+    returns such a value in its whole buffer, with undefined elements beyond the actual size."""
     found: set[str] = set()
     for instruction in computation.instructions:
         if has_bounds(instruction.shape) or not found.isdisjoint(instruction.operands):

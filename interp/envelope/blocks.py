@@ -21,9 +21,9 @@ BLOCK = 1 << 14  # elements: the dozen arrays of f32 that a rule works on fit in
 def in_blocks(
     rule: Callable[..., Enclosure], operands: Sequence[Enclosure], block: int = BLOCK
 ) -> Enclosure:
-    """Return what an elementwise rule gives for its operands, by ``block`` elements at a time where
-    there are many. It may be less wide than for the whole: one subnormal makes intervals of all
-    points that a rule is given with it. Operands of several shapes (a scalar ``clamp``), and
+    """Apply an elementwise rule to its operands, ``block`` elements at a time if they have more
+    than two blocks. The result may be narrower than for the whole: one subnormal makes a rule widen
+    all points that it is given with it. Operands of several shapes (a scalar ``clamp``), and
     integers, are left whole."""
     shape = operands[0].shape
     size = math.prod(shape)
@@ -42,7 +42,7 @@ def in_blocks(
 
 
 def is_uniform(value: Enclosure) -> bool:
-    """Test for one element, broadcast to a shape."""
+    """Test for a single element broadcast to a shape: all strides are zero."""
     return not any(any(array.strides) for array in (*value.ends(), value.nan))
 
 
@@ -61,8 +61,8 @@ def _repeated(value: Enclosure, shape: tuple[int, ...]) -> Enclosure:
 def in_blocks_of(
     function: Callable[..., Sequence[Array]], arrays: Sequence[Array], block: int = BLOCK
 ) -> Sequence[Array]:
-    """Return the arrays that an elementwise function gives for arrays of one shape, computed by
-    ``block`` elements at a time where there are many."""
+    """Apply an elementwise function to arrays of one shape, ``block`` elements at a time if they
+    have more than two blocks; return its result arrays."""
     shape = arrays[0].shape
     if arrays[0].size < 2 * block:
         return function(*arrays)
@@ -80,7 +80,7 @@ def in_blocks_of(
 def _blocks(
     operands: Sequence[Enclosure], size: int, block: int
 ) -> Iterator[tuple[Enclosure, ...]]:
-    """Cut operands of one shape into blocks, in row-major order; points stay points."""
+    """Split operands of one shape into blocks in row-major order; points stay points."""
     flat = {id(x): tuple(end.reshape(-1) for end in (*x.ends(), x.nan)) for x in operands}
     for start in range(0, size, block):
         parts: dict[int, Enclosure] = {}  # an operand that is given twice stays one

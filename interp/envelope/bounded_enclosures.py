@@ -24,7 +24,7 @@ _SIZED = having(SIZED)
 
 
 def require_certain_sizes(instruction: Instruction, operands: list[Value]) -> None:
-    """Raise Unsupported where an operand that is a size is uncertain."""
+    """Raise Unsupported if an operand that gives a size at run time is uncertain."""
     is_slice = instruction.attributes.get("custom_call_target") == "SliceToDynamic"
     sizes = operands[1:] if is_slice or instruction.opcode in _SIZED else ()
     if not all(map(all_certain, sizes)):
@@ -35,7 +35,7 @@ def require_certain_sizes(instruction: Instruction, operands: list[Value]) -> No
 
 
 def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
-    """Cut operands to sizes that agree."""
+    """Cut operands of bounded dimensions to their common actual sizes."""
     if any(operand is None or isinstance(operand, tuple) for operand in operands):
         return operands
     ends = [bounded_arrays.agreed(sizes, [*map(part, operands)]) for part in PARTS]
@@ -46,7 +46,7 @@ def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
 
 
 def filled(value: Value, shape: Shape) -> Value:
-    """Pad a value to its static shape; a peer may have left anything in the padding."""
+    """Pad a value to its static shape; under a peer's budget the padding may be anything."""
     if isinstance(value, tuple):
         pairs = zip(value, getattr(shape, "elements", ()), strict=True)
         return tuple(filled(part, one) for part, one in pairs)

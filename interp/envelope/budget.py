@@ -26,9 +26,10 @@ _finfo: Any = ml_dtypes.finfo
 
 
 class Folds(Enum):
-    """How numbers are folded, of the usual ways: sums of types narrower than f32 in f32, or in the
-    order written and rounded at each step, other folds in any order; such sums in f32 alone; or all
-    of these in the order written, or in blocks, rounded at each step."""
+    """Orders and types in which a compiler usually folds. USUAL: sums of types narrower than f32 in
+    f32, or in the order written and rounded at each step, other folds in any order. SUMS_IN_F32:
+    sums only in f32. IN_ORDER, IN_BLOCKS: all folds in the order written, or in blocks, rounded at
+    each step."""
 
     USUAL = auto()
     SUMS_IN_F32 = auto()
@@ -75,23 +76,25 @@ class Budget:
     is_measured: bool = True  # here, on results of this compiler; or no compiler's own
 
     def factor_bits(self, precisions: Sequence[str], element_type: ElementType) -> int:
-        """Return the significant bits of factors in a product of matrices, by the precision that
-        the program asks of each operand."""
+        """Return the significant bits to which a compiler may round the factors of a dot or
+        convolution, given the ``operand_precision`` asked for; 64 if it may not."""
         if element_type is not F32:
             return 64
         asked = precisions or ("default",)
         return min(self.operand_bits.get(precision, 64) for precision in asked)
 
     def significant_bits(self, element_type: ElementType) -> int:
-        """Precision of the type in which sums of ``element_type`` are accumulated, in bits."""
+        """Return the precision, in bits, of the type in which sums of ``element_type`` are
+        accumulated."""
         accumulated = F32 if self.usual_sums and element_type.bits < 32 else element_type
         return int(_finfo(accumulated.numpy).nmant) + 1
 
     def additions(self, terms: int | Array, element_type: ElementType) -> Array:
-        """Bound the additions that one of so many numbers goes through, the height of a tree of
-        additions: all of them, or what usual algorithms need, which add in lanes, in rows of some
-        numbers, by halves, or in blocks of 16 within blocks. Of narrow types usual is a wider one,
-        in any order."""
+        """Bound the height of the tree of additions over ``terms`` numbers. In any order that is
+        ``terms``. With ``usual_sums`` it is 4 log₂ n + 32, which covers adding in lanes, in rows,
+        by halves, and in blocks of 16 within blocks; sums of narrow types are accumulated in f32,
+        in any order. With ``deviations`` it is the equivalent height of random rounding, deviations
+        · sqrt(n)."""
         most = np.asarray(terms, np.float64)
         if self.deviations:
             return np.asarray(np.minimum(most, self.deviations * np.sqrt(most)))
@@ -100,7 +103,8 @@ class Budget:
         return np.asarray(np.minimum(most, 4 * np.log2(np.maximum(most, 1)) + 32))
 
     def of(self, opcode: str, element_type: ElementType) -> float:
-        """Return the error of one operation in ulps."""
+        """Return the largest error of one operation in ulps of ``element_type``, beyond correct
+        rounding."""
         error = self.ulps.get(opcode, self.elementary if opcode in _ELEMENTARY else 0.0)
         if opcode == "multiply" and self.contracts:
             error = max(error, UNROUNDED)
@@ -225,8 +229,9 @@ BUDGETS: Mapping[str, Budget] = {
 
 
 def named(name: str) -> Budget:
-    """Return the row of a name, however it is spelled: ``xla-gpu`` is ``XLA:GPU``, and ``xla:cpu``
-    the ``XLA:CPU`` of the version that is there. Raises ArgumentError if there is none."""
+    """Find a budget by its name, regardless of case, punctuation and a version left out
+    (``xla-gpu`` is ``XLA:GPU``, ``xla:cpu`` is ``XLA:CPU 0.10``). Raises ArgumentError if there is
+    none."""
     wanted = _words(name)
     for known, budget in BUDGETS.items():
         words = _words(known)

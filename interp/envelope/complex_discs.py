@@ -22,7 +22,8 @@ def _known(bound: Array, mask: Array) -> Array:
 
 
 def _off_cut(z: Array, radius: Array) -> Array:
-    """Test where a disc meets neither zero nor the negative real axis, the cut of log and sqrt."""
+    """Test for discs that do not meet the branch cut of log and sqrt, the negative real axis with
+    zero."""
     off_axis = (z.real > radius) | (np.abs(z.imag) > radius)
     return np.asarray((np.abs(z) > radius) & off_axis)
 
@@ -49,8 +50,8 @@ def _log(disc: Disc) -> Array:
 
 
 def _sqrt(disc: Disc) -> Array:
-    """sqrt: |sqrt(w) − sqrt(z)| = |w − z| / |sqrt(w) + sqrt(z)|, where neither root has a negative
-    real part."""
+    """Bound sqrt: |sqrt(w) − sqrt(z)| = |w − z| / |sqrt(w) + sqrt(z)|, where neither root has a
+    negative real part."""
     z, r = disc
     return _known(r / np.sqrt(np.abs(z)), _off_cut(z, r))
 
@@ -61,7 +62,7 @@ def _rsqrt(disc: Disc) -> Array:
 
 
 def _along(part: str) -> Spread:
-    """sine, cosine, sinh, cosh: |cosh(x + iy)| ≤ cosh(x)."""
+    """Bound sine, cosine, sinh and cosh by their derivative: |cosh(x + iy)| ≤ cosh(x)."""
 
     def spread(disc: Disc) -> Array:
         z, r = disc
@@ -71,8 +72,8 @@ def _along(part: str) -> Spread:
 
 
 def _over_square(scale: float, part: str) -> Spread:
-    """tanh and tan of ``scale`` · z: the derivative is 1 / cosh² or 1 / cos², whose argument moves
-    by ``_along``."""
+    """Bound tanh and tan of ``scale`` · z by the derivative, 1 / cosh² or 1 / cos²; how far cosh
+    and cos move in the disc is bounded by :func:`_along`."""
     along = _along(part)
 
     def spread(disc: Disc) -> Array:
@@ -85,7 +86,7 @@ def _over_square(scale: float, part: str) -> Spread:
 
 
 def _logistic(disc: Disc) -> Array:
-    """logistic(z) = (1 + tanh(z / 2)) / 2."""
+    """Bound logistic(z) = (1 + tanh(z / 2)) / 2."""
     return np.asarray(_over_square(0.5, "real")(disc) / 2)
 
 
@@ -95,11 +96,13 @@ def _sign(disc: Disc) -> Array:
 
 
 def _by_derivative(sign: int, power: float, off_cut: Callable[[Array, Array], Array]) -> Spread:
-    """Inverse functions, whose derivative is 1 / |1 + sign · z²|^power."""
+    """Bound inverse functions, whose derivative is 1 / |1 + sign · z²|^power."""
 
     def spread(disc: Disc) -> Array:
         z, r = disc
         size = np.abs(z)
+        # The least |1 ± w²| in the disc; the last term covers the roundings of the first in
+        # float64.
         gap = np.abs(1 + sign * z * z) - r * (2 * size + r) - 2.0**-45 * (1 + size * size)
         return _known(r / gap**power, (gap > 0) & off_cut(z, r))
 
@@ -107,7 +110,7 @@ def _by_derivative(sign: int, power: float, off_cut: Callable[[Array, Array], Ar
 
 
 def _off_both_sides(z: Array, r: Array) -> Array:
-    """Test where a disc misses the real axis from 1 to ∞ and from −∞ to −1."""
+    """Test for discs that do not meet the real axis from 1 to ∞ and from −∞ to −1."""
     return np.asarray((np.abs(z.imag) > r) | (np.abs(z.real) + r < 1))
 
 
@@ -116,14 +119,14 @@ def _off_left_of_one(z: Array, r: Array) -> Array:
 
 
 def _power(base: Disc, exponent: Disc) -> Array:
-    """power(x, y) = exp(y · log(x))."""
+    """Bound power(x, y) = exp(y · log(x))."""
     logarithm = np.log(base[0]), _log(base)
     product = logarithm[0] * exponent[0], _multiply(logarithm, exponent)
     return _exponential(product)
 
 
 def _atan2(y: Disc, x: Disc) -> Array:
-    """atan2(y, x) = −i · log((x + iy) / sqrt(x² + y²))."""
+    """Bound atan2(y, x) = −i · log((x + iy) / sqrt(x² + y²))."""
     squares = x[0] * x[0] + y[0] * y[0], _multiply(x, x) + _multiply(y, y)
     root = np.sqrt(squares[0]), _sqrt(squares)
     direction = x[0] + 1j * y[0], x[1] + y[1]

@@ -35,9 +35,10 @@ _CUT_BY_NEGATIVE_NUMBERS = frozenset(("log", "rsqrt", "sqrt"))
 
 
 def function_of_complex(function: Function, opcode: str) -> Rule:
-    """Make the rule of a complex function: the exact result with the budget's error around it; for
-    operands that are uncertain or may be flushed, the image of their discs. Anything where that is
-    not known, and where an operand or the result is not finite (the language leaves that open)."""
+    """Make the rule of a complex function: a disc around the exact result, of the budget's error;
+    for operands that are uncertain or may be flushed, the image of their discs. Anything where that
+    image is not bounded, or an operand or the result is not finite (the language leaves that
+    open)."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         value = function(*(x.low for x in operands))
@@ -57,7 +58,8 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
 
 
 def _or_overflowed(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
-    """Admit anything where what the usual formula adds up overflows, though the result need not."""
+    """Admit anything where an intermediate sum of the usual formula overflows, even if the result
+    is representable."""
     overflows = _OVERFLOWS.get(opcode)
     if overflows is None:
         return result
@@ -77,15 +79,15 @@ def _or_overflowed(opcode: str, operands: Sequence[Enclosure], result: Enclosure
 
 
 def _quotient_overflows(sizes: Sequence[Sequence[Array]], most: float) -> Array:
-    """R. L. Smith's algorithm (Communications of the ACM, 1962), which is that of NumPy and XLA,
-    adds a + b (d / c) and c + d (d / c), where |d| <= |c|."""
+    """Test where R. L. Smith's algorithm for quotients (Communications of the ACM, 1962; NumPy and
+    XLA use it) may overflow: it adds a + b (d / c) and c + d (d / c), where |d| <= |c|."""
     lost = [np.isfinite(real) & np.isfinite(imag) & (real > most - imag) for real, imag in sizes]
     return np.asarray(lost[0] | lost[1])
 
 
 def _product_overflows(sizes: Sequence[Sequence[Array]], most: float) -> Array:
-    """Products by components are a c - b d and a d + b c; either product may be larger than the
-    difference."""
+    """Test where a product by components may overflow, in a c - b d or a d + b c: one of the two
+    products may be larger than the difference."""
     (a, b), (c, d) = sizes
     finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & np.isfinite(d)
     return np.asarray(finite & ((a * c > most - b * d) | (a * d > most - b * c)))
@@ -95,9 +97,9 @@ _OVERFLOWS = {"divide": _quotient_overflows, "multiply": _product_overflows}
 
 
 def _on_either_side(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
-    """Admit both sides of a branch cut for operands on it. There the sign of a zero decides in C
-    (ISO C, annex G), and here; the language says nothing of it, and XLA:CPU's sqrt of -256 - 0i is
-    16i."""
+    """Admit the values of both sides of a branch cut for operands on it. In C (ISO C, annex G), and
+    in this project, the sign of a zero decides; the language says nothing, and XLA:CPU's sqrt of
+    -256 - 0i is 16i."""
     if opcode in _CUT_BY_NEGATIVE_NUMBERS:
         value = operands[0].low
         is_on_cut = (value.imag == 0) & (value.real < 0)
@@ -118,7 +120,7 @@ def _on_either_side(opcode: str, operands: Sequence[Enclosure], result: Enclosur
 
 
 def _lost(opcode: str, operands: Sequence[Array]) -> Array | float:
-    """Bound the error of the formula that defines a function, beside the rounding of its result."""
+    """Bound the absolute error of a function's defining formula before its result is rounded."""
     steps = _STEPS.get(opcode)
     if budget.current() is budget.EXACT:
         return 0.0
@@ -133,11 +135,11 @@ def _lost(opcode: str, operands: Sequence[Array]) -> Array | float:
 
 
 def _flushed_within(opcode: str, operands: Sequence[Array], part: ElementType) -> Array | float:
-    """Bound what a product or a quotient changes by if products of components are flushed: a c and
-    b d both; in Smith's algorithm c (d / c) of the divisor, whose larger component is m, and the
-    dividend's a (d / c): by t / m of the quotient, and by t / m. XLA:CPU halves the components of
-    a quotient where the divisor is large, so one below 2 t is flushed (measured: of
-    (23.5 - 2 v i) / (2 - 1.1e37 i) each v below 0.131)."""
+    """Bound the absolute error of a product or quotient whose partial products are flushed, with t
+    the smallest normal number: a c and b d of a product; of a quotient by Smith's algorithm, whose
+    divisor has the larger component m, c (d / c) and a (d / c): by t / m relative to the quotient,
+    and by t / m. XLA:CPU halves the components of a quotient where the divisor is large, so one
+    below 2 t is flushed (measured: of (23.5 - 2 v i) / (2 - 1.1e37 i) each v below 0.131)."""
     tiny = float(finfo(part.numpy).smallest_normal)
     if not budget.current().flushes or opcode not in ("divide", "multiply"):
         return 0.0
@@ -150,16 +152,16 @@ def _flushed_within(opcode: str, operands: Sequence[Array], part: ElementType) -
 
 
 def _atan2_steps(y: Array, x: Array, part: ElementType) -> Array:
-    """atan2(y, x) = −i · log((x + iy) / sqrt(x² + y²)): the logarithm's operand is some ulps of 1
-    off, more where x² + y² cancels."""
+    """Bound the error of atan2(y, x) = −i · log((x + iy) / sqrt(x² + y²)), in ulps of 1: the
+    operand of the logarithm has an error of some ulps, more where x² + y² cancels."""
     del part
     x, y = x**2, y**2
     return np.asarray((np.abs(x) + np.abs(y)) / np.abs(x + y))
 
 
 def _power_steps(x: Array, y: Array, part: ElementType) -> Array:
-    """power(x, y) = exp(y · log x): the error of the exponent times the result; anything where it
-    overflows."""
+    """Bound the error of power(x, y) = exp(y · log x), in ulps of 1: the error of the exponent
+    times the result; infinity where the exponent overflows."""
     logarithm = np.abs(np.log(x)) + 1
     exponent = np.abs(y) * logarithm
     size = np.exp((y * np.log(x)).real) * exponent
@@ -170,7 +172,7 @@ _STEPS: dict[str, Callable[..., Array]] = {"atan2": _atan2_steps, "power": _powe
 
 
 def _flushes(operand: Enclosure) -> Array:
-    """Test where a component may be flushed."""
+    """Test which elements have a component that may be a subnormal, and so flushed."""
     found = np.broadcast_to(np.False_, operand.shape)
     if not budget.current().flushes:
         return found
@@ -182,7 +184,8 @@ def _flushes(operand: Enclosure) -> Array:
 
 
 def _around(value: Array, opcode: str, more: Array | float = 0.0) -> Enclosure:
-    """Widen an exact result by the peer's error, and by ``more`` in every direction."""
+    """Enclose an exact result by the peer's error, and ``more``, an absolute error, in each
+    component."""
     peer = budget.current()
     if peer is budget.EXACT:
         return Enclosure(value, value, is_nan(value))
@@ -205,7 +208,8 @@ def _around(value: Array, opcode: str, more: Array | float = 0.0) -> Enclosure:
 
 
 def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) -> Enclosure:
-    """Evaluate at the discs' centres and widen by how far their radii may move the result."""
+    """Evaluate a function at the centres of its operands' discs, and widen by the bound of
+    :mod:`interp.envelope.complex_discs`."""
     spread = SPREADS.get(opcode)
     middles, discs, finite = [], [], np.asarray(True)
     for operand in operands:
@@ -231,8 +235,8 @@ def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) ->
 
 
 def parts(value: Enclosure) -> tuple[Enclosure, Enclosure]:
-    """Split complex enclosures into real and imaginary ones (zero for real numbers). Either part
-    may be the NaN of a number that may be NaN."""
+    """Split a complex enclosure into its real and imaginary part (zero for real numbers). If the
+    number may be NaN, either part may."""
     if not value.element_type.is_complex:
         return value, point(np.zeros(value.shape, value.low.dtype))
     real, imag = value.low.real, value.low.imag
@@ -242,7 +246,7 @@ def parts(value: Enclosure) -> tuple[Enclosure, Enclosure]:
 
 
 def _opened_beside(part: Enclosure, other: Enclosure) -> Enclosure:
-    """Open a part that is NaN where the other one may be NaN or a number."""
+    """Admit anything in a part that is NaN where the other part may be NaN or a number."""
     if not (part.nan.any() and other.nan.any()):
         return part
     lost = is_nan(part.low) & other.nan & ~is_nan(other.low)
@@ -250,8 +254,9 @@ def _opened_beside(part: Enclosure, other: Enclosure) -> Enclosure:
 
 
 def joined(real: Enclosure, imag: Enclosure) -> Enclosure:
-    """Join two real enclosures to a complex one. Which part may be NaN is not kept: where one may
-    be and the other is, the other is opened, as a NaN there would say that the first is none."""
+    """Join two real enclosures to a complex one. It has one NaN mask for both parts: where one part
+    is NaN and the other may be, the other is opened, as a certain NaN there would say that it is no
+    number."""
     real, imag = _opened_beside(real, imag), _opened_beside(imag, real)
     low = complex_(real.low, imag.low)
     points = real.is_point and imag.is_point

@@ -32,7 +32,8 @@ _HANDS_ON = having(MOVES) | {"convert", "negate", "get-tuple-element", "tuple"}
 
 
 def sums_of_constants(module: Module) -> dict[str, Sums]:
-    """Find, by computation, the sums of a number and a constant that may meet another one."""
+    """Find the sums with a constant whose neighbour in a chain may be another such sum; for each
+    computation, the sum's name and the number of its constant operand."""
     constants: dict[str, set[int]] = {}  # numbers of parameters, by computation
     found: dict[str, Sums] = {}
     for computation in reversed(module.computations):  # callers go before what they call
@@ -47,7 +48,7 @@ def sums_of_constants(module: Module) -> dict[str, Sums]:
 
 
 def _constants(computation: Computation, parameters: set[int]) -> set[str]:
-    """Find the values that are computed of constants alone."""
+    """Collect the names of values computed from constants alone, given which parameters are."""
     known = {p.name for n, p in enumerate(computation.parameters) if n in parameters}
     for i in computation.instructions:
         is_folded = i.opcode in _FOLDED and i.operands and known.issuperset(i.operands)
@@ -57,8 +58,8 @@ def _constants(computation: Computation, parameters: set[int]) -> set[str]:
 
 
 def _meeting(computation: Computation, constants: set[str], is_entry: bool) -> Sums:
-    """Find the sums of a constant whose other operand comes from such a sum or from another
-    computation, or whose result goes on to one or to another computation."""
+    """Find the sums with a constant that may stand next to another one: that read, through moves,
+    such a sum or another computation's value, or whose value is read by one."""
     given = {i.name for i in computation.instructions if i.opcode == "constant"}
     own = {
         i.name: at
@@ -83,9 +84,9 @@ def _meeting(computation: Computation, constants: set[str], is_entry: bool) -> S
 
 
 def _constant_of(instruction: Instruction, constants: set[str], given: set[str]) -> int:
-    """Return the number of the constant operand of a sum with one that is none; else -1. Of two
-    values computed of constants it is the one that the text itself gives as a constant, if the
-    other is not."""
+    """Return the number of a sum's constant operand, -1 if there is none. If both operands are
+    computed from constants it is the one that is a constant instruction, -1 if both or neither
+    are."""
     shape = instruction.shape
     if instruction.opcode not in _SUMS or not isinstance(shape, ArrayShape):
         return -1
@@ -98,7 +99,8 @@ def _constant_of(instruction: Instruction, constants: set[str], given: set[str])
 
 
 def admitted(result: Enclosure, constant: Enclosure) -> Enclosure:
-    """Widen a sum by the rounding of what its constant may be added to first: 2 u |c|."""
+    """Widen the result of a sum by 2 u |c|, the rounding of its constant added to another one
+    first."""
     if not budget.current().rewrites:
         return result
     if result.element_type.is_complex:

@@ -36,8 +36,8 @@ _LARGEST = 512  # rows or columns of a matrix whose residual is computed
 
 
 class Residual(NamedTuple):
-    """A residual's size relative to what is legal, and to what proves it wrong: at most 1, and
-    beyond 1."""
+    """A residual relative to two bounds: factors are legal if ``legal`` is at most 1, and proven
+    wrong if ``wrong`` exceeds 1."""
 
     legal: float
     wrong: float
@@ -49,8 +49,9 @@ Check = Callable[[Sequence[Array], Sequence[Array], str], Residual | None]
 def checked(
     target: str, operands: Sequence[Array], outputs: Sequence[Array], config: str
 ) -> bool | None:
-    """Test whether outputs are factors of certain operands: True if they are legal, False if no
-    usual algorithm gives them, None if nothing is known."""
+    """Test whether outputs are matrix factors of the given operands: True if they are legal, False
+    if no usual algorithm gives them, None if neither is proven or the call has another form than
+    JAX's."""
     check = _check(target)
     matrix = operands[0]
     if check is None or 0 in matrix.shape or max(matrix.shape[-2:]) > _LARGEST:
@@ -73,7 +74,7 @@ def checked(
 
 
 def is_factorisation(target: str) -> bool:
-    """Test for custom calls whose results an equation defines."""
+    """Test for custom calls whose results are judged by a defining equation."""
     return _check(target) is not None
 
 
@@ -95,8 +96,8 @@ def _norm(array: Array) -> float:
 
 
 def _normwise(size: int, unit: float, *residuals: tuple[Array, float]) -> Residual:
-    """Compare norms of residuals with the norms that they are relative to; one that is NaN makes
-    all of them NaN."""
+    """Compare residuals, each with a norm, to the threshold. A NaN in one of them makes the outcome
+    NaN, which is neither legal nor wrong."""
     relative = [
         _norm(residual) / norm if norm else (0.0 if not residual.any() else np.inf)
         for residual, norm in residuals
@@ -110,7 +111,8 @@ def _distance_from_unitary(vectors: Array) -> Array:
 
 
 def _lu(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
-    """(factors, pivots, info): row i was swapped with row pivots[i], counted from 1."""
+    """Check LU: (factors, pivots, info), where row i was swapped with row pivots[i], counted from
+    1."""
     del config
     matrix, (factors, pivots, info) = operands[0], outputs
     rows, size = len(matrix), min(matrix.shape)
@@ -135,7 +137,7 @@ def _lu(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Res
 
 
 def _reflected(packed: Array, tau: Array, start: Array) -> Array:
-    """Apply the reflectors I - tau v v* of a packed factor, the last one first."""
+    """Apply the Householder reflectors I - tau v v* of a packed factor, the last one first."""
     result = start
     for number in reversed(range(len(tau))):
         v = np.concatenate([np.zeros(number), [1], packed[number + 1 :, number]])
@@ -144,7 +146,7 @@ def _reflected(packed: Array, tau: Array, start: Array) -> Array:
 
 
 def _qr(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
-    """(R with the reflectors below it, tau), and perhaps info."""
+    """Check QR: (R with the reflectors below its diagonal, tau), and perhaps info."""
     del config
     matrix, (factors, tau, *info) = _wide(operands[0]), outputs
     packed, scale = _wide(factors), _wide(tau)
@@ -166,7 +168,7 @@ def _qr(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Res
 def _unitary_factor(
     operands: Sequence[Array], outputs: Sequence[Array], config: str
 ) -> Residual | None:
-    """Q of reflectors, and perhaps info."""
+    """Check Q, multiplied out from its reflectors, and perhaps info."""
     del config
     packed, tau, (result, *info) = *map(_wide, operands), outputs
     whole = _reflected(packed, tau, np.eye(len(packed), dtype=packed.dtype))
@@ -177,7 +179,7 @@ def _unitary_factor(
 
 
 def _symmetric(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
-    """(eigenvectors, eigenvalues, info) of the matrix in one triangle."""
+    """Check (eigenvectors, eigenvalues, info) of the symmetric matrix stored in one triangle."""
     vectors, values, info = outputs
     if info:
         return None
@@ -196,8 +198,8 @@ def _symmetric(operands: Sequence[Array], outputs: Sequence[Array], config: str)
 
 
 def _beside(values: Array, expected: Array, matrix: Array, operand: Array) -> Residual:
-    """Compare eigenvalues or singular values without vectors: those of a matrix nearby differ by
-    at most the norm of the difference (Weyl's inequalities; LAPACK Users' Guide, sections 4.7 and
+    """Check eigenvalues or singular values without vectors: those of a matrix nearby differ by at
+    most the norm of the difference (Weyl's inequalities; LAPACK Users' Guide, sections 4.7 and
     4.9)."""
     return _normwise(
         max(matrix.shape), _unit(operand), (_wide(values) - _wide(expected), _norm(matrix))
@@ -211,7 +213,7 @@ def _in_double(matrix: Array) -> Array:
 def _singular_values(
     operands: Sequence[Array], outputs: Sequence[Array], config: str
 ) -> Residual | None:
-    """(what is left of the matrix, s, U, V*, info)."""
+    """Check a singular value decomposition: (overwritten matrix, s, U, V*, info)."""
     _, values, left, right, info = outputs
     if info:
         return None
@@ -231,9 +233,9 @@ def _singular_values(
 def _eigenvalues(
     operands: Sequence[Array], outputs: Sequence[Array], config: str
 ) -> Residual | None:
-    """(w, left, right, info), of real matrices (Re w, Im w, left, right, info). Each vector may be
-    right and an eigenvalue still be missing: so the sums of w and of its squares are those of the
-    diagonals of A and A A."""
+    """Check (w, left, right, info); for real matrices (Re w, Im w, left, right, info). Each
+    eigenvector may be right while an eigenvalue is missing, so the sums of w and of w² are compared
+    with the traces of A and A A."""
     *values, left, right, info = outputs
     if info:
         return None
@@ -257,8 +259,9 @@ def _eigenvalues(
 
 
 def _schur(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
-    """(T, Z, w, number of sorted eigenvalues, info), of real matrices (T, Z, Re w, Im w, ...): A is
-    Z T Z* with the eigenvalues in the blocks on the diagonal of T, of size two for pairs."""
+    """Check Schur's form: (T, Z, w, number of sorted eigenvalues, info); for real matrices (T, Z,
+    Re w, Im w, ...). A = Z T Z*, with the eigenvalues in the diagonal blocks of T, 2×2 for
+    conjugate pairs."""
     triangle, vectors, *values, _, info = outputs
     if info or letter(config, "mode") != "V":
         return None
@@ -274,8 +277,8 @@ def _schur(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> 
 
 
 def _eigenvalues_of_blocks(t: Array) -> Array:
-    """List the eigenvalues of blocks of sizes one and two (of pairs: positive imaginary part
-    first)."""
+    """Compute the eigenvalues of the diagonal blocks of T, of conjugate pairs that with positive
+    imaginary part first."""
     found = np.diag(t).astype(np.clongdouble)
     for n in np.flatnonzero(np.diag(t, -1)):
         mean, half = (t[n, n] + t[n + 1, n + 1]) / 2, (t[n, n] - t[n + 1, n + 1]) / 2

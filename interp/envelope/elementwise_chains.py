@@ -1,11 +1,12 @@
-"""Admit what compilers make of a chain of elementwise operations by identities of real numbers.
+"""Enclose chains of elementwise operations that a compiler may rewrite by identities of real
+numbers.
 
-A compiler may rewrite ``log(exp(x))`` as ``x``, ``exp(x) / exp(y)`` as ``exp(x - y)`` or
-``(x + c) - c`` as ``x`` (XLA: ``algebraic_simplifier.cc``). What is inside of such a chain is then
-never computed: neither rounded nor overflowed nor underflowed. So a value that goes on into
-arithmetic is enclosed by the hull of two evaluations: the literal one, in which it is rounded, and
-the one over the reals, in which it is not. As every operation is applied to hulls, any mixture of
-rewritten and literal parts is in the hull of the result.
+A compiler may rewrite ``log(exp(x))`` as ``x``, ``exp(x) / exp(y)`` as ``exp(x - y)`` or ``(x + c)
+- c`` as ``x`` (XLA: ``algebraic_simplifier.cc``). The values inside of such a chain are then never
+computed: neither rounded nor overflowed nor underflowed. So a value that goes on into arithmetic is
+enclosed by the hull of two evaluations: the literal one, in which it is rounded, and the one over
+the reals, in which it is not. As every operation is applied to hulls, any mixture of rewritten and
+literal parts is in the hull of the result.
 
 An identity of exponentials and logarithms moves a rounding to their operands: ``exp(x - y)`` rounds
 ``x - y``, a relative error of |x - y| units where that of ``exp(x)`` is one. In a chain these
@@ -57,8 +58,8 @@ _MOVES_ROUNDINGS = frozenset(("exponential", "exponential-minus-one", "log", "lo
 
 
 def inner_values(module: Module) -> dict[str, frozenset[str]]:
-    """Find, by computation, the instructions that round floats and whose results go on into
-    arithmetic: perhaps in another computation, if they are its operands or this one's root."""
+    """Find, by computation, the float instructions that round and whose results reach arithmetic,
+    through moves or as operands or root of a computation: the inner values of chains."""
     return {c.name: _inner(c, c is module.entry) for c in module.computations}
 
 
@@ -73,8 +74,9 @@ def _inner(computation: Computation, is_entry: bool) -> frozenset[str]:
 
 
 def stored_values(entry: Computation) -> frozenset[str]:
-    """Find the elementwise instructions whose results only become results of the entry computation,
-    perhaps moved: they are rounded to the type written, whatever else is kept in a wider one."""
+    """Find the elementwise instructions whose values are results of the entry computation and
+    nothing else, perhaps moved: they are rounded to their type, even if a compiler keeps others
+    wider."""
     others: set[str] = set()
     for instruction in reversed(entry.instructions):
         hands_on = instruction.opcode in _MOVES_ALONE and instruction.name not in others
@@ -85,8 +87,8 @@ def stored_values(entry: Computation) -> frozenset[str]:
 
 
 def _is_rounded_once(shape: Shape) -> bool:
-    """Test for types of 16 bits and more. Most narrower ones have no infinity: what is too large
-    for them is open, and is so in a result, too."""
+    """Test for types of at least 16 bits. Most narrower ones have no infinity, so an overflow is
+    open in a result as well."""
     return isinstance(shape, ArrayShape) and shape.element_type.bits >= 16
 
 
@@ -101,7 +103,7 @@ def _is_inexact(shape: Shape) -> bool:
 
 
 def inside(opcode: str, rule: Rule) -> Rule:
-    """Make the rule of an inner value's opcode from that of a value that is stored."""
+    """Make the rule of an inner value from that of a stored value: the rounding may be left out."""
 
     def unrounded(*operands: Enclosure) -> Enclosure:
         peer = budget.current()
@@ -118,7 +120,7 @@ def inside(opcode: str, rule: Rule) -> Rule:
 
 
 def with_operands_rounded(opcode: str, operands: Sequence[Enclosure]) -> list[Enclosure]:
-    """Admit another rounding of the operands of exponentials and logarithms in a chain."""
+    """Admit one more rounding of the operands of an exponential or logarithm in a chain."""
     if opcode not in _MOVES_ROUNDINGS:
         return list(operands)
     return [_rounded_again(x) if x.element_type.is_float else x for x in operands]
@@ -130,8 +132,8 @@ def _rounded_again(operand: Enclosure) -> Enclosure:
 
 
 def unrounded_sum(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
-    """Admit a sum without its rounding and overflow, since it may never be computed. Sums that need
-    no rounding stay: zeros and whole numbers, on which programs decide."""
+    """Admit the real value of a sum beside the rounded one, as a rewritten chain never computes the
+    sum. Exact sums stay: zeros and whole numbers, on which programs decide."""
     peer, is_complex = budget.current(), result.element_type.is_complex
     if not peer.rewrites or not (result.element_type.is_float or is_complex):
         return result
@@ -151,15 +153,17 @@ def _unrounded(opcode: str, operands: Sequence[Enclosure], result: Enclosure) ->
 def in_effect(
     opcode: str, operands: Sequence[Enclosure], legal: Enclosure, shown: Enclosure
 ) -> Enclosure:
-    """Enclose what an inner value is where a chain goes on, given what is legal of its operands and
-    what a compiler shows of it: another evaluation of the same operation, unrounded, with an error
-    and roundings of operands of its own. Of complex numbers the error is that of both components,
-    so that x / y^z, which is x y^-z, may be any that is legal."""
+    """Enclose the inner value that a chain goes on with, given its enclosure and the value that a
+    compiler shows: it may evaluate the operation again, unrounded, with other errors and roundings
+    of operands. A complex result may be any legal one: x / y^z becomes x y^-z, and the error is
+    that of both components."""
     peer = budget.current()
     if peer.rewrites and shown.element_type.is_complex and opcode not in _SUMS:
         return unstored(legal)
     if not peer.rewrites or not shown.element_type.is_float:
         return unstored(shown)
+    # Both evaluations may err by the budget, in opposite directions; the one shown is rounded as
+    # well.
     ulps = 1 + round(2 * peer.of(opcode, shown.element_type))
     found = Enclosure(*outward(shown.low, shown.high, ulps), shown.nan)
     eps = float(finfo(shown.low.dtype).eps)
@@ -191,13 +195,12 @@ def absolutely_wider(result: Enclosure, error: Array) -> Enclosure:
 
 
 def unstored(shown: Enclosure) -> Enclosure:
-    """Enclose what a chain may go on with beside a value that a compiler shows: it need not have
-    been rounded."""
+    """Widen a value that a compiler shows by a missing rounding, if its chain may be rewritten."""
     return wider(shown) if budget.current().rewrites else shown
 
 
 def wider(result: Enclosure) -> Enclosure:
-    """Admit the neighbours of real or complex numbers."""
+    """Widen real or complex intervals to the neighbouring floats."""
     if result.element_type.is_complex:
         return joined(*map(wider, parts(result)))
     if not result.element_type.is_float:
@@ -217,8 +220,8 @@ def _rounding_of_logarithm(operands: Sequence[Enclosure], result: Enclosure) -> 
 
 
 def _multiplied(result: Enclosure, error: Array) -> Enclosure:
-    """Widen an enclosure of exponentials by an absolute error of their operands, which is a factor:
-    exp(x + d) = exp(x) exp(d). Infinite ends stay; anything where the error is not finite."""
+    """Widen exponentials by an absolute error of their operands, which is a factor: exp(x + d) =
+    exp(x) exp(d). Infinite ends stay; anything where the error is not finite."""
     element_type = result.element_type
     low, high = (end.astype(np.float64) for end in (result.low, result.high))
     with np.errstate(over="ignore"):
@@ -233,8 +236,8 @@ def _multiplied(result: Enclosure, error: Array) -> Enclosure:
 
 
 def _between(below: Array, above: Array, result: Enclosure) -> Enclosure:
-    """Enclose wider ends of a result: NaN stays NaN. What is too large for a type without infinity
-    is open: rounding would make NaN of it."""
+    """Round widened ends outward to the result's type; NaN stays. Anything where an end is too
+    large for a type without infinity, whose conversion would give NaN."""
     element_type = result.element_type
     ends = rounded_down(below, element_type), rounded_up(above, element_type)
     found = Enclosure(*ends, result.nan)
@@ -243,8 +246,8 @@ def _between(below: Array, above: Array, result: Enclosure) -> Enclosure:
 
 
 def _is_exact(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Array:
-    """Test where a correctly rounded result is the real one: infinities and zeros that come of
-    infinities and zeros, and sums of certain numbers without a rounding error."""
+    """Test where a rounded result equals the real one: infinities and zeros that come from infinite
+    and zero operands, and sums of certain numbers without a rounding error."""
     one = result.low == result.high
     special = settled(*operands) & (np.isinf(result.low) | (result.low == 0)) & one
     if opcode not in _SUMS or result.element_type.bits > 64:

@@ -29,7 +29,7 @@ def points(value: Any) -> Value:
 
 
 def lows(value: Value) -> Value:
-    """Take the low ends, as arrays of the interpreter."""
+    """Take the low ends, as C-contiguous arrays."""
     if isinstance(value, tuple):
         return tuple(map(lows, value))
     if value is None or value.low.flags.c_contiguous:
@@ -59,8 +59,8 @@ def unknown(value: Value) -> Value:
 
 
 def spread(value: Value, dims: tuple[int, ...]) -> Value:
-    """Broadcast a value to given dimensions: the result of a computation of scalars may not depend
-    on its batched arguments."""
+    """Broadcast a value to given dimensions: a vectorised computation of scalars has a scalar
+    result where that does not depend on the arguments."""
     if isinstance(value, tuple):
         return tuple(spread(part, dims) for part in value)
     if value is None or value.shape == dims:
@@ -71,8 +71,8 @@ def spread(value: Value, dims: tuple[int, ...]) -> Value:
 
 
 def once_if_open(value: Enclosure) -> Enclosure:
-    """Return one element, broadcast, for a value that admits anything everywhere: what follows of
-    it and of constants is computed once, too."""
+    """Replace an enclosure that admits anything everywhere by one broadcast element, so that later
+    instructions compute a single element, too."""
     if value.is_point or not value.element_type.is_float or not value.low.size:
         return value
     bottom, top = least(value.element_type), largest(value.element_type)
@@ -84,7 +84,7 @@ def once_if_open(value: Enclosure) -> Enclosure:
 
 
 def open_elements(value: Value) -> int:
-    """Count the elements that admit anything."""
+    """Count the float elements whose interval is the whole type."""
     if isinstance(value, tuple):
         return sum(map(open_elements, value))
     if value is None or value.is_point or not value.element_type.is_float:

@@ -24,8 +24,9 @@ from interp.exact.rounding import rounded
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Enclosure:
-    """An interval per element. ``low is high`` if every element is a single number or NaN, which
-    many operations are faster on. ``nan``: where NaN is legal."""
+    """An interval per element, from ``low`` to ``high``, and a mask ``nan`` of where NaN is legal.
+    If ``low is high`` every element is a single number or NaN (a point), which takes one pass, not
+    two."""
 
     low: Array
     high: Array
@@ -74,7 +75,7 @@ def point(array: Array) -> Enclosure:
 
 
 def between(low: Array, high: Array, nan: Array) -> Enclosure:
-    """Enclose from one array to another, plus NaN where ``nan`` says so."""
+    """Make an enclosure of ends and a NaN mask, broadcast to one shape."""
     if low.shape == high.shape == nan.shape:
         return Enclosure(low, high, nan)
     shape = np.broadcast_shapes(low.shape, high.shape, nan.shape)
@@ -114,7 +115,7 @@ def _extremes(element_type: ElementType) -> tuple[Array, Array]:
 
 @cache
 def represents_infinity(element_type: ElementType) -> bool:
-    """Test for a float type with infinities; in others what is too large has no place."""
+    """Test for a float type with infinities; in others an overflow gives NaN, or is open."""
     return bool(np.isinf(float(largest(element_type).astype(np.float64))))
 
 
@@ -129,7 +130,8 @@ def anything(shape: tuple[int, ...], element_type: ElementType) -> Enclosure:
 
 
 def opened_where_nan(value: Enclosure) -> Enclosure:
-    """Admit anything for a NaN of a type that has none: nobody says which number it becomes."""
+    """Admit any number in place of a NaN of a type that has none (f4, f6): the conversion is
+    open."""
     has_none = value.element_type.is_float and value.element_type.bits < 8  # f4 and f6
     if not has_none or not value.nan.any():
         return value
@@ -157,13 +159,13 @@ def hull(one: Enclosure, other: Enclosure) -> Enclosure:
 
 
 def least_of(*ends: Array) -> Array:
-    """Elementwise minimum of several arrays; NaN only where all are. Complex numbers by
-    component."""
+    """Compute the elementwise minimum, ignoring NaN unless all are; by component for complex
+    numbers."""
     return _chosen(np.less_equal, ends)
 
 
 def greatest_of(*ends: Array) -> Array:
-    """Elementwise maximum of several arrays; NaN only where all are."""
+    """Compute the elementwise maximum, ignoring NaN unless all are."""
     return _chosen(np.greater_equal, ends)
 
 
@@ -201,8 +203,8 @@ def is_certain(value: Enclosure) -> Array:
 
 
 def _components(value: Enclosure) -> Iterator[tuple[Array, Array]]:
-    """Yield the pairs of ends, by component; branch cuts of complex functions depend on the signs
-    of zeros."""
+    """Yield (low, high) of each real component. Signs of zeros count, since branch cuts depend on
+    them."""
     if value.element_type.is_float:
         yield value.low, value.high
     if value.element_type.is_complex:
@@ -216,8 +218,8 @@ def all_certain(value: Enclosure) -> bool:
 
 
 def contains(value: Enclosure, actual: Array) -> Array:
-    """Test where an actual result is legal. Zeros of either sign are the same number, but where the
-    legal zero has a certain sign: it was only moved there."""
+    """Test which actual elements are legal. Zeros of either sign are equal, unless both ends are
+    zeros of the same sign: then it is only moved, not computed, and the sign must match."""
     if actual.dtype.kind != "c":
         numbers = _is_between(value.low, value.high, actual)
         return np.where(is_nan(actual), value.nan, numbers)
@@ -271,8 +273,9 @@ def rounded_up(values: Array, element_type: ElementType) -> Array:
 
 
 def outward(low: Array, high: Array, ulps: int) -> tuple[Array, Array]:
-    """Move real ends apart by so many ulps, of themselves or of a number between them. An end at
-    the opposite infinity moves to where the overflow may not have happened."""
+    """Move real ends apart by a number of ulps: of the ends, or of a number between them, whose ulp
+    may be larger. A low end at +∞ or a high end at −∞ becomes finite: it may not have
+    overflowed."""
     spans = low is not high
     return _moved_out(low, ulps, False, spans), _moved_out(high, ulps, True, spans)
 
@@ -284,7 +287,7 @@ def _moved_out(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
 
 
 def _moved_wide(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
-    """Move ends in float64, for types of at most 8 bits."""
+    """Move ends by ulps in float64, for types of at most 8 bits."""
     element_type = type_of(ends)
     wide = ends.astype(np.float64)
     most, unit = float(finfo(ends.dtype).max), ulp(wide, element_type)

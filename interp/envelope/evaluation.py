@@ -62,8 +62,8 @@ _MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many e
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """An instruction whose result admits anything for so many elements although its operands were
-    narrower."""
+    """An instruction whose result may be anything in so many elements, though its operands may
+    not."""
 
     computation: str
     instruction: str
@@ -89,8 +89,8 @@ def enclose(
     module: Module, *arrays: Any, peer: Budget, seed: int = 0, watcher: Watcher | None = None
 ) -> Enclosed:
     """Enclose every result of the entry computation that is legal under a peer's budget. A watcher
-    sees the values of the entry, and of its loops and branches, and may replace them for what
-    follows."""
+    sees the values of the entry, its loops and branches, and may replace them for their users.
+    Raises Unsupported for an opcode without a rule."""
     verify(module)
     evaluation = Enclosing(module, watcher)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
@@ -117,7 +117,7 @@ class Enclosing:
         self._elementwise = frozenset(elementwise)
 
     def run(self, computation: Computation, *arguments: Value) -> Value:
-        """Enclose a computation's result."""
+        """Enclose a computation's result, given enclosures of its arguments."""
         prepared = self._prepared.get(computation.name)
         if prepared is None:
             names = live(computation, lambda instruction: False)
@@ -167,8 +167,8 @@ class Enclosing:
             return constant_sums.admitted(result, operands[constant])
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
-        """Choose what holds of an instruction: one that only makes a result rounds it to the type
-        written, once."""
+        """Choose the budget of an instruction. One whose value only becomes a result is rounded to
+        its type, so excess precision and contraction are no permissions of it."""
         peer = budget.current()
         is_stored = computation is self._module.entry and instruction.name in self._stored
         if peer is budget.EXACT or not is_stored:
@@ -215,7 +215,7 @@ class Enclosing:
     def _is_exact_loop(
         self, computation: Computation, instruction: Instruction, operands: list[Value]
     ) -> bool:
-        """Test for a loop that the interpreter may run: it takes a twentieth of the time."""
+        """Test for an integer loop that the interpreter may run, in a twentieth of the time."""
         if (computation.name, instruction.name) not in self._exact_loops:
             return False
         if self._watched.looks_into(computation, instruction):
@@ -223,7 +223,8 @@ class Enclosing:
         return all(map(enclosed_values.certain, operands))
 
     def _keywords(self, computation: Computation, instruction: Instruction) -> dict[str, object]:
-        """Return an instruction's attributes; its loops and branches are watched if it is."""
+        """Return an instruction's attributes; callees of loops and conditionals are wrapped for the
+        watcher."""
         given = keywords(self._module, instruction, self._enter)
         if instruction.opcode in ("while", "conditional") and self._watched.is_here(computation):
             is_loop = instruction.opcode == "while"
@@ -234,7 +235,7 @@ class Enclosing:
     def _exchanged(
         self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
     ) -> Value:
-        """Apply an op of ranks as the only rank."""
+        """Apply a collective op as the only rank, to low ends, high ends and NaN masks."""
         given = keywords(self._module, instruction, self._exact.enter)
         # The starts of slices are the same for all parts.
         has_starts = instruction.opcode in _SLICED and given.get("slice_sizes")
@@ -266,7 +267,8 @@ class Enclosing:
     def _each(
         self, computation: Computation, arguments: tuple[Value, ...], dims: tuple[int, ...]
     ) -> Value:
-        """Apply a computation of scalars to every element, one after the other."""
+        """Apply a computation of scalars to each element in turn; of too many elements admit
+        anything."""
         if not 0 < math.prod(dims) <= _MOST_CALLS:
             shape = computation.root_instruction.shape
             return spread(_anything(shape), dims)
@@ -285,7 +287,8 @@ class Enclosing:
         first: Shape | None,
         count: int,
     ) -> Value:
-        """Apply an op that moves elements to places that certain indices name."""
+        """Apply an op to the ends of its data; with uncertain indices each element may be any of
+        them."""
         if instruction.opcode in _SAME_SCALAR and _is_batch(first, operands[0]):
             return operands[0]
         data, indices = (operands[:count], operands[count:]) if count > 0 else (operands, [])
@@ -307,7 +310,7 @@ class Enclosing:
     def _lifted(
         self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
     ) -> Value:
-        """Apply an op known by its values only: exact for certain operands, else anything."""
+        """Apply an op that has no rule: the exact result for certain operands, else anything."""
         given = limited(keywords(self._module, instruction, self._exact.enter))
         open_ = instruction.opcode == "bitcast" and any(x.nan.any() for x in operands)
         opens = not all(map(enclosed_values.certain, operands)) or (
@@ -335,7 +338,7 @@ class Enclosing:
 
 
 def _stacked(values: Sequence[Value], dims: tuple[int, ...]) -> Value:
-    """Broadcast scalars to given dimensions."""
+    """Arrange a list of scalars, or tuples of them, as arrays of given dimensions."""
     if isinstance(values[0], tuple):
         return tuple(_stacked(parts, dims) for parts in zip(*values, strict=True))
     return moved(lambda *scalars: np.stack(scalars).reshape(dims), *values)
@@ -351,8 +354,8 @@ def _keeps_type(instruction: Instruction, first: Shape | None) -> bool:
 
 
 def _of_masks(move: Callable[[Array], Array], dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """Make a function that moves elements of one type move boolean masks, too, encoded as
-    elements."""
+    """Extend a function that moves elements of ``dtype`` to masks, as the first byte of each
+    element."""
 
     def either(array: Array) -> Array:
         if array.dtype == dtype:
@@ -366,12 +369,12 @@ def _of_masks(move: Callable[[Array], Array], dtype: np.dtype[Any]) -> Callable[
 
 
 def _is_batch(declared: Shape | None, operand: Enclosure) -> bool:
-    """Test whether a function of scalars is applied to a whole batch."""
+    """Test whether a scalar operand is a batch, in a vectorised computation of scalars."""
     return isinstance(declared, ArrayShape) and not declared.rank and bool(operand.shape)
 
 
 def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
-    """Enclose the hull of all elements, for each result element."""
+    """Enclose each result element by the hull of all data; anything if one may be NaN."""
     element_type = data[0].element_type
     values = [x for x in data if x.low.size]
     if not values or any(x.nan.any() for x in values) or element_type.is_complex:

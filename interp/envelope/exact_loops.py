@@ -1,4 +1,4 @@
-"""Find loops over whole numbers, of which there is one legal result: the exact one."""
+"""Find loops whose values are all integers or pred: their only legal result is the exact one."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _WHOLE = ("pred", "signed", "unsigned")
 
 
 def exact_loops(module: Module) -> frozenset[tuple[str, str]]:
-    """Name the loops, each after its computation, in which every value is of whole numbers or
-    truth values and every instruction has one legal result."""
+    """Find the loops, as (computation, instruction), whose condition and body have only integers
+    and pred and only instructions of a single legal result."""
     exact = {c.name for c in module.computations if _is_exact(c)}
     return frozenset(
         (computation.name, loop.name)
@@ -48,8 +48,9 @@ def _is_exact(computation: Computation) -> bool:
 
 
 def limited(attributes: dict[str, object]) -> dict[str, object]:
-    """Let the loop of these attributes, if it is one, call its body ``MOST_TURNS`` times, and raise
-    Unsupported then: from a bound that a compiler got wrong it may never end."""
+    """Limit a loop to ``MOST_TURNS`` calls of its body, then Unsupported is raised: with a bound
+    that a compiler got wrong it may never end. Attributes without a ``body`` are returned as they
+    are."""
     body = attributes.get("body")
     if not isinstance(body, Callee):
         return attributes
@@ -64,5 +65,5 @@ def limited(attributes: dict[str, object]) -> dict[str, object]:
 
 
 def too_long() -> Unsupported:
-    """Return the error of a loop of too many turns."""
+    """Make the error of a loop that exceeds ``MOST_TURNS`` trips."""
     return Unsupported(f"a loop of more than {MOST_TURNS} turns is not enclosed")

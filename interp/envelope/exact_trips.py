@@ -15,7 +15,8 @@ LoopName = tuple[str, str]  # of its computation, and its own there
 
 
 def exact_trips(module: Module, arrays: Sequence[Any], seed: int = 0) -> Mapping[LoopName, int]:
-    """Map each loop that is entered to the most trips that it takes at once."""
+    """Map each loop that the exact evaluation enters to its largest trip count over all its
+    entries."""
     most: dict[LoopName, int] = {}
 
     def counting(computation: Computation, instruction: Instruction, op: Op) -> Op:

@@ -33,7 +33,7 @@ Fold = Callable[[Callee[Value], bool, str], Sequence[Array]]
 
 
 def on_points(callee: Callee[Value]) -> Callee[Value]:
-    """Evaluate a computation exactly on arrays."""
+    """Return a callee that applies a computation exactly to arrays instead of enclosures."""
 
     def applied(*arrays: Array) -> Value:
         with budget.using(budget.EXACT):
@@ -44,7 +44,7 @@ def on_points(callee: Callee[Value]) -> Callee[Value]:
 
 
 def swapped(callee: Callee[Value]) -> Callee[Value]:
-    """Swap state and elements among a computation's parameters."""
+    """Return a callee that takes the elements before the state."""
 
     def applied(*arguments: Value) -> Value:
         half = len(arguments) // 2
@@ -65,8 +65,9 @@ _CHOOSES = frozenset(
 
 
 def rounds(computation: Computation) -> bool:
-    """Test whether a computation has rounding arithmetic: then orders that agree on these numbers
-    prove nothing about other orders."""
+    """Test whether a computation may give another result in another order for other values: it
+    rounds, or neither chooses among its operands nor is a monoid. Orders that agree on some values
+    then prove nothing."""
     inexact = any(
         called(i)
         or (
@@ -80,8 +81,8 @@ def rounds(computation: Computation) -> bool:
 
 
 def grows(monoid: str | None, *values: Enclosure) -> bool:
-    """Test whether a fold by a monoid is monotone in every value: then folds of the ends enclose
-    it."""
+    """Test whether a fold by a monoid is monotone in every value, so that the folds of low and high
+    ends enclose it."""
     if monoid in _EXTREMES:
         return True
     is_truth = values[0].element_type is PRED
@@ -98,8 +99,8 @@ def _is_associative(computation: Computation) -> bool:
 
 
 def separate(computation: Computation) -> tuple[str, ...] | None:
-    """List the opcodes that combine each state value with its element, if the computation does
-    nothing else."""
+    """List the opcodes of a computation that combines each state value with its own element and
+    nothing else; None for any other computation."""
     by_name = {i.name: i for i in computation.instructions}
     parameters = [parameter.name for parameter in computation.parameters]
     arity = len(parameters) // 2
@@ -116,7 +117,7 @@ def separate(computation: Computation) -> tuple[str, ...] | None:
 
 
 def ends_of(*values: Enclosure) -> tuple[str, ...]:
-    """Name the ends that differ."""
+    """Name the ends to evaluate: "low" alone if all values are points."""
     return ("low",) if all(x.is_point for x in values) else ("low", "high")
 
 
@@ -128,7 +129,8 @@ def _is_tiny(array: Array) -> Array:
 
 
 def disagree(fold: Fold, callee: Callee[Value], ends: tuple[str, ...] = ("low",)) -> Array:
-    """Test where ``fold(callee, backwards, end)`` depends on the order, at either end."""
+    """Test which results of ``fold(callee, backwards, end)`` differ from those of the reversed
+    order or of swapped operands, at either end, or may change if subnormals are flushed."""
     exact = on_points(callee)
     found: Array = np.asarray(np.False_)
     for end in ends:
@@ -155,8 +157,8 @@ def _differ(some: Sequence[Array], others: Sequence[Array]) -> Array:
 
 
 def lawless(callee: Callee[Value], rows: Sequence[Array]) -> Array:
-    """Test where the computation violates commutativity or associativity on neighbours along the
-    first axis, in this order and in a shuffled one."""
+    """Test which folds have neighbours along the first axis that violate commutativity or
+    associativity, in the given order and in one random order."""
     exact = on_points(callee)
 
     def combined(lhs: Sequence[Array], rhs: Sequence[Array]) -> Sequence[Array]:
@@ -176,7 +178,7 @@ def lawless(callee: Callee[Value], rows: Sequence[Array]) -> Array:
 
 
 def open_where(mask: Array, result: Value) -> Value:
-    """Admit anything where the mask is set."""
+    """Admit any value where the mask is set."""
     if not mask.any():
         return result
     if isinstance(result, tuple):

@@ -1,4 +1,5 @@
-"""Derive an enclosure from the interpreter's function evaluated at the ends of its operands."""
+"""Build enclosure rules from the interpreter's functions, evaluated at the ends of their
+operands."""
 
 from __future__ import annotations
 
@@ -48,21 +49,22 @@ def flushed(operand: Enclosure) -> Enclosure:
 
 
 def moved_in_f32(result: Enclosure) -> Enclosure:
-    """Admit zero for a subnormal of bf16 that was moved: a compiler without bf16 moves it as f32,
-    and the conversions to f32 and back flush it (XLA: ``float_normalization.cc``)."""
+    """Admit zero for a moved subnormal of bf16: a compiler without bf16 moves it as f32, and the
+    conversions to f32 and back flush it (XLA: ``float_normalization.cc``)."""
     peer = budget.current()
     return flushed(result) if peer.keeps_wide and result.element_type.name == "bf16" else result
 
 
 def _is_least(low: Array) -> Array:
-    """Test for the least number of f8e8m0fnu: it is subnormal in f32, and the type has no zero to
-    flush to."""
+    """Test for the least number of f8e8m0fnu: it is subnormal in f32, but the type has no zero that
+    it could be flushed to."""
     return np.asarray(low <= finfo(low.dtype).smallest_normal)
 
 
 def kept_in_f32(operand: Enclosure) -> tuple[Array, Enclosure] | None:
-    """Find the elements of f8e8m0fnu that may be NaN or, kept in f32, any number, zero and less
-    among them: where they are, and their enclosure in f32. None if there are none."""
+    """Find the elements of f8e8m0fnu that may be NaN because the number is not representable. Kept
+    in f32 they may be any number, zero and negative ones included. Return their mask and the
+    enclosure in f32; None if there are none."""
     if operand.element_type.name != _WITHOUT_ZERO or budget.current() is budget.EXACT:
         return None
     lost = operand.nan & ~is_nan(operand.low)
@@ -75,8 +77,8 @@ def kept_in_f32(operand: Enclosure) -> tuple[Array, Enclosure] | None:
 
 
 def _may_be_small(end: Array) -> bool:
-    """Test for a zero or a subnormal number, which most arrays lack, in fewer passes than it takes
-    to find out what becomes of them."""
+    """Test whether any element is zero or subnormal: most arrays have none, and this takes fewer
+    passes than the treatment of those."""
     return bool((np.abs(end) < finfo(end.dtype).smallest_normal).any())
 
 
@@ -93,8 +95,8 @@ def _with_flushed(low: Array, high: Array) -> tuple[Array, Array]:
 def finished(
     opcode: str, low: Array, high: Array, nan: Array, kept: Array | None = None
 ) -> Enclosure:
-    """Widen a float operation's exact extremes by the peer's error. Infinities and zeros in
-    ``kept`` (:func:`settled`) stay. A zero may have either sign."""
+    """Widen the exact ends of a float operation's result by the peer's error, flushing and signs of
+    zeros. Infinities and zeros in ``kept`` (:func:`settled`) keep their value."""
     peer = budget.current()
     element_type = type_of(low)
     if peer is budget.EXACT or not element_type.is_float:
@@ -126,8 +128,7 @@ def finished(
 
 
 def or_too_large(result: Enclosure, corners: Sequence[Array], nan: Array) -> Enclosure:
-    """Admit anything where a corner is too large for a type of no infinity, and so is NaN: what is
-    beyond that corner is no end."""
+    """Admit anything where a corner overflows in a type without infinity: it is NaN, and no end."""
     if not result.element_type.is_float or represents_infinity(result.element_type):
         return result
     lost = np.logical_or.reduce([is_nan(x) for x in corners]) & ~nan
@@ -146,8 +147,8 @@ def of_either_sign(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def compared(result: Enclosure) -> Enclosure:
-    """Enclose a minimum or maximum: subnormals may be zeros, and a peer may not tell the signs of
-    zeros."""
+    """Finish a minimum or maximum: subnormals may be flushed, and a peer may ignore the sign of a
+    zero."""
     if budget.current() is budget.EXACT or not result.element_type.is_float:
         return result
     taken = flushed(result)
@@ -166,7 +167,7 @@ def only_certain(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
 
 
 def lifted(function: Function, opcode: str = "") -> Rule:
-    """Make the rule of a function known by its values only."""
+    """Make a rule without intervals: the function's result for certain operands, else anything."""
 
     def rule(*operands: Enclosure, **attributes: object) -> Enclosure:
         value = function(*(x.low for x in operands), **attributes)
@@ -181,9 +182,9 @@ def lifted(function: Function, opcode: str = "") -> Rule:
 
 
 def settled(*operands: Enclosure) -> Array:
-    """Return where a result that is infinite or zero is so of itself, not by overflow or underflow:
-    of an operand that is infinite, or zero. What is only infinite at one end may be a number that a
-    peer keeps in a wider type."""
+    """Test which results cannot be infinite or zero by overflow or underflow, since an operand is
+    certainly infinite or zero. One that is infinite at one end only may be a number that a peer
+    keeps in a wider type."""
     found: Any = np.False_
     for operand in operands:
         if operand.element_type.is_float:
@@ -203,8 +204,9 @@ def monotone(
     invalid: Callable[..., Array] | None = None,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> Rule:
-    """Return a function that grows (sign 1) or falls (-1) with each operand. ``invalid(operands…)``
-    is where it may be NaN though no end shows it; no legal result is outside of ``within``."""
+    """Make the rule of a function that grows (sign 1) or falls (-1) in each operand.
+    ``invalid(operands…)`` tests where it may be NaN though no end shows it; results are clipped to
+    ``within``."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         ends = tuple(map(flushed, operands))
@@ -227,8 +229,7 @@ def monotone(
 
 
 def one_sided(low: Array, high: Array) -> tuple[Array, Array]:
-    """Admit anything on the side of an end that is NaN (inf − inf), where the other end is a
-    number."""
+    """Replace a NaN end (inf − inf) by the type's extreme, where the other end is a number."""
     lost_low, lost_high = is_nan(low) & ~is_nan(high), is_nan(high) & ~is_nan(low)
     if lost_low.any() or lost_high.any():
         element_type = type_of(low)
@@ -238,7 +239,7 @@ def one_sided(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def clipped(value: Enclosure, low: float, high: float) -> Enclosure:
-    """Without the numbers outside of low..high; NaN ends stay."""
+    """Clip the ends to low..high; NaN ends stay."""
     ends = [
         np.where(x < low, low, np.where(x > high, high, x)).astype(x.dtype) for x in value.ends()
     ]

@@ -50,8 +50,9 @@ Run = Callable[[Module], Sequence[Array] | None]  # a compiler; None: it gives n
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One array of a result: what was found, what is right, what is legal; and which elements are
-    unlikely of those of which nothing is proven."""
+    """One array of a result: its verdict, the compiler's elements, the exact ones, and their
+    enclosure. ``unlikely`` describes undetermined elements beyond random rounding, None if there
+    are none."""
 
     place: str
     verdict: Verdict
@@ -63,8 +64,9 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``mismatch``: the results are not even of the right types and shapes. ``wrong``: the steps
-    between values in between that nothing legal takes."""
+    """The verdict on a compiler's results. ``wrong``: the anchors whose values are illegal, given
+    those before them. ``mismatch``: the message if types or shapes differ, which leaves no outputs
+    to judge."""
 
     outputs: tuple[Output, ...]
     wrong: tuple[Step, ...] = ()
@@ -72,14 +74,14 @@ class Found:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of elements of each verdict."""
+        """The number of elements of each verdict; a mismatch counts as one element outside."""
         if self.mismatch is not None:
             return {OUTSIDE: 1}
         return {kind: sum(x.verdict.counts[kind] for x in self.outputs) for kind in KINDS}
 
 
 class Judge:
-    """The judge of one program on its arguments: what is legal is computed once for all
+    """Judges results of one program on fixed arguments; its enclosure is computed once for all
     compilers."""
 
     def __init__(
@@ -92,8 +94,8 @@ class Judge:
         seed: int = 0,
         trials: int = 0,
     ) -> None:
-        """``trials``: how many more programs a compiler is asked for at most, where the values in
-        between disturb its results."""
+        """``trials``: the most further programs a compiler is asked to run in search of anchors
+        that leave its results unchanged."""
         self._module, self._values, self._exact = module, tuple(values), exact
         self._trials = trials
         self._given: dict[str, Any] = {"peer": peer, "seed": seed}
@@ -114,17 +116,19 @@ class Judge:
 
     @cached_property
     def _usual(self) -> Sequence[dict[str, Any]]:
-        """The budgets for what compilers usually do."""
+        """Keyword arguments of :func:`enclose` for each usual order of sums; empty if no sums need
+        it."""
         budgets = usual_budgets(self._module, self._given["peer"])
         return [{**self._given, "peer": budget} for budget in budgets]
 
     @property
     def _most_usual(self) -> dict[str, Any]:
-        """Return the first of these budgets, or the whole one."""
+        """The first of the usual budgets, or the peer's own if there are none."""
         return self._usual[0] if self._usual else self._given
 
     def _usually(self, number: int, wanted: Sequence[int]) -> Mapping[int, Enclosure]:
-        """Return the enclosures of wanted results by one of these budgets, computed once."""
+        """Enclose the wanted results, by their number, under usual budget ``number``; each is
+        computed once."""
         known = self._usual_results.setdefault(number, {})
         missing = [place for place in wanted if place not in known]
         if missing:
@@ -134,7 +138,8 @@ class Judge:
         return known
 
     def _open(self, found: Sequence[Array]) -> Sequence[int]:
-        """List the results of which something is open; then all, if they cannot be parted."""
+        """List the results that have undetermined elements; all, if the module cannot be restricted
+        to them."""
         places = [place for place, one in enumerate(found) if is_open(one)]
         if places and not all(map(can_be_restricted, (self._module, self._inlined))):
             return range(len(found))
@@ -147,19 +152,19 @@ class Judge:
 
     @cached_property
     def _is_quick(self) -> bool:
-        """Whether values in between are followed sooner than a compiler is done with the
-        program."""
+        """Whether enclosing the anchored program takes less time than a compiler takes to compile
+        it."""
         instructions = self._inlined.entry.instructions
         elements = sum(leaf.elements for i in instructions for leaf in leaves(i.shape))
         return elements < _QUICK * len(instructions)
 
     def _showing(self, names: Sequence[str]) -> Module:
-        """Return the program that also returns these values of the plan."""
+        """Make the program that also returns these anchors."""
         return exposed(self._inlined, names, self._plan.trips)
 
     def judged(self, actual: Sequence[Array], run: Run) -> Found:
-        """Return the worth of ``actual``, a compiler's results; ``run`` asks it for those of other
-        programs with the same arguments."""
+        """Judge ``actual``, a compiler's results. ``run`` makes it evaluate another program on the
+        same arguments, and returns None if it cannot."""
         legal = tuple(arrays_of(self.enclosed.result))
         actual = self._within_sizes(actual)
         mismatch = self._mismatch(actual, len(legal))
@@ -176,7 +181,7 @@ class Judge:
         )
 
     def _beyond(self, found: Sequence[Array], actual: Sequence[Array]) -> Sequence[Unlikely | None]:
-        """Find what is undetermined and unlikely in each array."""
+        """Find, for each array, the undetermined elements that random rounding makes unlikely."""
         if not any(map(is_open, found)) or not has_unlikely_sums(self._module):
             return [None] * len(found)
         return [*map(unlikely, found, actual, self._likely)]
@@ -184,9 +189,9 @@ class Judge:
     def _by_steps(
         self, actual: Sequence[Array], found: list[Array], run: Run
     ) -> tuple[list[Array], tuple[Step, ...]]:
-        """Return the kinds, as far as usual orders and values in between tell, and the steps to
-        those that are wrong. Where an instruction may give anything at all, orders of sums tell
-        little: values in between, which tell most, are asked for first."""
+        """Narrow undetermined verdicts by usual orders of sums and by anchors; return the verdicts,
+        and the illegal steps. Where an instruction may give anything at all, orders of sums decide
+        little, so anchors are tried first."""
         trying = Trying(actual, found)
         if not self.enclosed.openings:
             self._by_usual_orders(trying)
@@ -204,14 +209,14 @@ class Judge:
         return trying.found, trying.wrong
 
     def _all_shown(self, run: Run) -> Shown | None:
-        """Ask a compiler for all values of the plan; None if there are none, or it does not take
-        the program."""
+        """Run the program with all anchors; None if there are none, or the compiler does not take
+        it."""
         names = tuple(self._plan.names)
         steps = run(self._showing(names)) if names else None
         return None if steps is None else self._shown(names, steps)
 
     def _by_usual_orders(self, trying: Trying) -> None:
-        """Find out what the orders of sums tell that compilers usually take."""
+        """Resolve undetermined elements that are legal under one of the usual orders of sums."""
         for number in range(len(self._usual)):
             if wanted := self._open(trying.found):
                 legal = self._usually(number, wanted)
@@ -221,15 +226,16 @@ class Judge:
                     trying.resolve(place, usual)
 
     def _follow(self, trying: Trying, shown: Shown, places: Sequence[int]) -> None:
-        """Find out what the peer's own values in between tell of the results at ``places``, and the
-        steps to them that are wrong."""
+        """Judge the results at ``places`` on the peer's own anchors, under the whole budget."""
         narrower, wrong = self._followed(shown, self._given, places)
         trying.blame(wrong)
         trying.narrow(narrower)
 
     def _go_on(self, trying: Trying, shown: Shown, is_usual: bool | None = None) -> None:
-        """Find out what they tell where the peer is trusted, or with less than the whole budget:
-        first where it is trusted most, which decides the most at once, unless that is known."""
+        """Resolve what is still undetermined by weaker premises: the peer's single steps taken as
+        they are (:attr:`Trust.STEPS`; first, as it decides the most), usual budgets, and values
+        that are computed once. ``is_usual`` is the outcome of the first, where that was tried
+        already."""
         usual = self._most_usual
         if is_usual is None:
             is_usual = self._trust(trying, shown, usual)
@@ -245,8 +251,8 @@ class Judge:
             trying.blame(self._followed(shown, self._given, places, Trust.ONCE)[1])
 
     def _trust(self, trying: Trying, shown: Shown, given: Mapping[str, Any]) -> bool:
-        """Take over each single step of the peer; test whether all of them are legal, as they must
-        be to tell anything."""
+        """Resolve undetermined elements on the peer's single steps; return whether all steps were
+        legal, else nothing follows from them."""
         if not trying.is_undecided:
             return True
         one_way, illegal = self._followed(shown, given, self._open(trying.found), Trust.STEPS)
@@ -256,20 +262,21 @@ class Judge:
 
     @cached_property
     def _few(self) -> tuple[str, ...]:
-        """Name the values of the plan that seldom change what a compiler gives."""
+        """The anchors whose opcodes seldom make a compiler change its results when they are
+        returned, too."""
         return seldom_disturbing(anchors.by_opcode(self._plan.names))
 
     def _agreeing(self, trying: Trying, run: Run, chosen: tuple[str, ...]) -> Shown | None:
-        """Ask a compiler for chosen values; None if it does not take the program, or undetermined
-        elements are others then."""
+        """Run the program with chosen anchors; None if the compiler does not take it, or if its
+        undetermined elements then differ from those without anchors."""
         names = with_decisions(chosen)
         steps = run(self._showing(names))
         shown = None if steps is None else self._shown(names, steps)
         return None if shown is None or trying.differs(shown) else shown
 
     def _try_few(self, trying: Trying, run: Run) -> None:
-        """Follow values that seldom disturb, if they do not. It is sooner done than to go on with
-        values that do."""
+        """Judge by the anchors of :attr:`_few`, if they leave the results unchanged: one run, where
+        a search by bisection takes many."""
         shown = self._agreeing(trying, run, self._few) if self._few else None
         if shown is None:
             return
@@ -280,8 +287,9 @@ class Judge:
             self._go_on(trying, shown, is_usual)
 
     def _try_more(self, trying: Trying, run: Run) -> None:
-        """Follow as many values as can be asked for such that the undetermined elements are what
-        they are without, found by trial."""
+        """Search by bisection for a large set of anchors that leaves the undetermined elements
+        unchanged, and judge by these. Where enclosing is quick each set is judged as it is
+        found."""
         last: Shown | None = None
         left = self._trials - 1
 
@@ -310,8 +318,8 @@ class Judge:
         places: Sequence[int],
         trust: Trust = Trust.PROVEN,
     ) -> tuple[Mapping[int, Enclosure], tuple[Step, ...]]:
-        """Enclose intermediate values that lead to the results at some places, and find the steps
-        to them, and from them to the results that came with them, that are wrong."""
+        """Enclose the results at ``places`` on the peer's anchors; return the enclosures by place,
+        and the illegal steps, those from the last anchors to the results included."""
         module = restricted(self._inlined, places)
         enclosed, wrong = followed(module, shown.known, *self._values, **given, trust=trust)
         legal = tuple(arrays_of(enclosed.result))
@@ -323,15 +331,15 @@ class Judge:
         return dict(zip(places, legal, strict=True)), (*wrong, *illegal)
 
     def _shown(self, names: Sequence[str], steps: Sequence[Array]) -> Shown:
-        """Divide what a compiler gave into results and values in between."""
+        """Split the arrays of a program with anchors into its own results and the anchors'
+        values."""
         count = len(self._exact)
         known = dict(zip(names, steps[count:], strict=True))
         return Shown(self._within_sizes(steps[:count]), known)
 
     def _within_sizes(self, actual: Sequence[Array]) -> Sequence[Array]:
-        """Cut results to their sizes: a compiler may return the room of bounded arrays, and the
-        elements at its beginning, as XLA does: one after the other, not in the strides of the
-        bounds."""
+        """Cut results of bounded dimensions to their actual sizes. A compiler may return the whole
+        buffer; XLA packs the elements densely at its start, not with the strides of the bounds."""
         shape = self._module.entry.root_instruction.shape
         declared = [x for x in leaves(shape) if x.element_type.is_array]
         if not len(actual) == len(self._exact) == len(declared):
@@ -359,7 +367,8 @@ class Judge:
 def judged_by(
     name: str, module: Module, values: Sequence[Any], actual: Sequence[Array], seed: int = 0
 ) -> Found:
-    """Judge the results of a compiler whose budget is a row of BUDGETS: ``fast`` for our own.
+    """Judge the results of a compiler whose budget is a row of BUDGETS (``fast`` for
+    ``backend_c``).
 
     ``actual`` are the arrays of the result of ``module`` on ``values``, in order. Raises
     ArgumentError for an unknown name.

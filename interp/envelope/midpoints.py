@@ -28,6 +28,7 @@ def _middle(least: Array, greatest: Array) -> tuple[Array]:
     unbounded = high == np.inf
     if unbounded.any():
         unbounded &= low == -np.inf
+    # Halved before they are added, as the sum of the ends may overflow.
     low /= 2
     high /= 2
     low += high
@@ -37,8 +38,9 @@ def _middle(least: Array, greatest: Array) -> tuple[Array]:
 
 
 def beside_middle(actual: Array, legal: Enclosure) -> Array:
-    """Give verdicts relative to the peer's own values, however far from the exact results. Open
-    integers and unbounded numbers have no midpoint: any value is as good."""
+    """Judge a value against an enclosure's midpoints, in place of an exact result that the peer's
+    own values have left behind. Unbounded intervals and integers have no midpoint to be equal to:
+    undetermined."""
     with np.errstate(all="ignore"):
         centre = middle(legal)
         found = kinds(actual, centre, legal)
@@ -50,7 +52,7 @@ def beside_middle(actual: Array, legal: Enclosure) -> Array:
 
 
 def is_unbounded(value: Enclosure) -> Array:
-    """Test where a decision is open, a number unbounded, or NaN possible."""
+    """Test where an interval is infinite or NaN is legal; everywhere, for integers and pred."""
     if value.low.dtype.kind in "biu":
         return np.broadcast_to(np.True_, value.shape)
     return in_blocks_of(_is_unbounded, (value.low, value.high, value.nan))[0]

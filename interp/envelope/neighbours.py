@@ -22,8 +22,8 @@ _FEW = 64  # elements: for fewer what is done quickly takes longer
 
 
 class _Facts(NamedTuple):
-    """Describe the bit patterns of a type: integers of its size, signed and not, how many bits its
-    mantissa has, and the pattern of infinity."""
+    """A float type's bit patterns: signed and unsigned integers of its size, mantissa bits,
+    infinity."""
 
     word: Any
     unsigned: Any
@@ -40,14 +40,14 @@ def _facts(dtype: np.dtype[Any]) -> _Facts:
 
 
 def moves_by_bits(dtype: np.dtype[Any]) -> bool:
-    """Test for types that :func:`moved` takes: floats of 16 bits and more."""
+    """Test for types that :func:`moved` supports: floats of at least 16 bits."""
     return dtype.itemsize in _WORDS
 
 
 def moved(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
-    """Move floats up or down by so many units in the last place, beyond infinity to infinity. The
-    unit is the larger one beside a power of two, and with ``spans`` also beyond the next one, where
-    the number that is meant may be. NaN stays."""
+    """Move floats up or down by a number of ulps, beyond the largest to infinity. At a power of two
+    the ulp is the larger one. With ``spans`` a power of two that is passed doubles the ulp, as the
+    number to be moved may lie anywhere up to the other end. NaN stays."""
     facts = _facts(ends.dtype)
     is_small = 8 * ulps < 1 << facts.mantissa_bits
     if ends.size < _FEW or not is_small:
@@ -63,8 +63,9 @@ def moved(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
 
 
 def stepped(numbers: Array, mask: Array, *, upwards: bool) -> Array:
-    """Return the next f32 above or below where a mask says so, of numbers that are on the other
-    side of what they round."""
+    """Replace f32 numbers by their neighbour above or below where the mask is set. They were
+    rounded to nearest from the other side, so none is at the end of the range or at a zero it would
+    have to cross."""
     bits = np.asarray(numbers).view(np.int32)
     signs = bits >> 31
     steps = (signs ^ mask) - signs
@@ -72,7 +73,8 @@ def stepped(numbers: Array, mask: Array, *, upwards: bool) -> Array:
 
 
 def _is_odd(bits: Array, facts: _Facts, ulps: int) -> Array:
-    """Test for numbers beside zero or beside a power of two, the largest ones, infinities, NaN."""
+    """Test for floats that :func:`moved` must treat one by one: within ``ulps`` of zero or a power
+    of two, near the largest ones, infinities, NaN."""
     word, unsigned = facts.word, facts.unsigned
     magnitudes = bits & np.iinfo(word).max
     magnitudes -= word(ulps + 1)  # below zero is beyond all others, unsigned
@@ -89,7 +91,7 @@ def _bits(ends: Array, facts: _Facts) -> Array:
 
 
 def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) -> Array:
-    """Move any floats, as :func:`moved` does."""
+    """Move floats by ulps in all cases: across powers of two, through zero, and to infinity."""
     word, mantissa_bits = facts.word, facts.mantissa_bits
     bits = _bits(ends, facts)
     keys = _ordered(bits)
@@ -118,5 +120,6 @@ def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) ->
 
 
 def _ordered(bits: Array) -> Array:
-    """Map floats' bits to integers in the order of the numbers, −0 below +0; its own inverse."""
+    """Map bit patterns to integers ordered as the numbers are, −0 below +0; the map is its own
+    inverse."""
     return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))

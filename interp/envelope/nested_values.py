@@ -1,7 +1,7 @@
 """Judge a peer's values inside of loops, branches and calls, evaluation by evaluation.
 
-Each is judged from what the peer's own loops carried before the trip that it is in, so an error of
-one trip is not blamed on those that follow. What is outside, nothing legal makes of that.
+Each value is enclosed from the state that the peer's own loops carried into the trip, so an error
+in one trip is not blamed on later ones. A value outside of that enclosure is illegal by itself.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _OUTSIDE, _UNDETERMINED = KINDS.index(OUTSIDE), KINDS.index(UNDETERMINED)
 
 
 class Evaluation(NamedTuple):
-    """One evaluation of an instruction: the numbers of the trips that it was in, from 0, outermost
-    loop first; the peer's value, and the verdict on each element. ``exact`` is None where the exact
-    run was not."""
+    """One evaluation of an instruction in nested loops: the trip numbers, from 0, outermost loop
+    first; the peer's value, the exact one (None where the exact run did not get there), and the
+    verdict on each element."""
 
     trips: tuple[int, ...]
     actual: Array
@@ -36,8 +36,7 @@ class Evaluation(NamedTuple):
 
 
 class NestedValue(NamedTuple):
-    """Hold the evaluations of an instruction that is in a loop, a branch or a call, in their
-    order."""
+    """All evaluations of one instruction in a loop, branch or call, in the order of execution."""
 
     computation: str
     instruction: str
@@ -46,8 +45,8 @@ class NestedValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FirstOutside:
-    """The first evaluation with an element that nothing legal makes of what the peer's loops
-    carried before the trip."""
+    """The first evaluation with an illegal element, given the state that the peer's loops carried
+    into the trip, and its enclosure."""
 
     computation: str
     instruction: str
@@ -59,13 +58,15 @@ class FirstOutside:
 
 @dataclass(frozen=True, slots=True)
 class NestedValues:
-    """A peer's values inside of loops, branches and calls; ``first`` is the first that is wrong."""
+    """A peer's values inside of loops, branches and calls; ``first`` is the first illegal one, if
+    any."""
 
     values: tuple[NestedValue, ...] = ()
     first: FirstOutside | None = None
 
     def undecided(self) -> NestedValues:
-        """Return them for a program of which nothing can be proven wrong."""
+        """Turn every verdict "outside" into "undetermined" and drop ``first``, for programs on
+        which no error can be proven."""
         if self.first is None:
             return self
         opened = (
@@ -84,10 +85,11 @@ def judged(
     peer: Budget,
     seed: int = 0,
 ) -> NestedValues:
-    """Judge what a peer shows of a module whose calls are inlined, beside what the exact run does.
+    """Judge the values that a peer shows of a module whose calls are inlined, beside the exact
+    ones.
 
-    ``origins`` has the instructions whose values are wanted, by those that stand for them in the
-    module.
+    ``origins`` maps instructions of the inlined module to those of the original one, and has only
+    those whose values are wanted. Both kinds are (computation, instruction).
     """
     noting = _Noting(origins, ShownValues(exact))
     followed(module, shown, *arrays, peer=peer, seed=seed, trust=Trust.STATES, note=noting)
@@ -97,7 +99,8 @@ def judged(
 
 @dataclass(slots=True)
 class _Noting:
-    """Note the evaluations of the wanted instructions as they come."""
+    """Collect the evaluations of the wanted instructions, by instruction, in the order of
+    execution."""
 
     origins: Mapping[Named, Named]
     exact: ShownValues
@@ -117,6 +120,6 @@ class _Noting:
 
 
 def _undecided(one: Evaluation) -> Evaluation:
-    """Return an evaluation of which nothing is proven."""
+    """Replace the verdict "outside" by "undetermined" in one evaluation."""
     kinds = np.where(one.kinds == _OUTSIDE, np.int8(_UNDETERMINED), one.kinds)
     return one._replace(kinds=kinds)

@@ -1,4 +1,4 @@
-"""Find the values that a compiler can be asked for without changing its results.
+"""Find anchors that a compiler can be asked for without changing its results.
 
 Asked for one more value, a compiler may fuse, contract or lay out otherwise; intermediate values
 then say nothing of the results that are judged. Most values do no such harm; they are found by
@@ -22,16 +22,16 @@ _COMBINED = frozenset(
 
 
 def seldom_disturbing(groups: Mapping[str, Sequence[str]]) -> Names:
-    """Name the values, grouped by opcode, that seldom change what a compiler gives."""
+    """List the anchors, grouped by opcode, that compilers seldom fuse into their users."""
     return tuple(x for opcode, names in groups.items() if opcode not in _COMBINED for x in names)
 
 
 def undisturbed(
     groups: Mapping[str, Sequence[str]], agrees: Callable[[Names], bool], kept: Names = ()
 ) -> Names:
-    """Find by bisection as many names as can be asked for together such that ``agrees``, with those
-    in ``kept``; halves of a group that cannot are tried after all other groups. ``agrees`` also
-    returns False once it was asked too often."""
+    """Find by bisection a set of anchors, with those in ``kept``, for which ``agrees`` is True when
+    all are asked for together. Halves of a group that failed are tried after all other groups;
+    ``agrees`` returns False once its budget of trials is used up."""
     refused: list[frozenset[str]] = []
     waiting = [group for names in groups.values() if (group := _without(names, kept))]
     while waiting:

@@ -1,7 +1,7 @@
-"""Restrict a program to some of its results.
+"""Restrict a program to some of its results, so that only their producers are evaluated.
 
-What leads to results of which nothing is open need not be evaluated again: of a training step these
-are most of the parameters, whose updates are most of the work.
+Once most results are judged, what only leads to them need not be evaluated again: of a training
+step these are most of the parameters, whose updates are most of the work.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from hlo.types import ArrayShape, TupleShape
 
 
 def restricted(module: Module, numbers: Sequence[int]) -> Module:
-    """Return the program of these arrays of the result, in this order. The result must be an array
-    or :func:`can_be_restricted`."""
+    """Return the program whose result is a tuple of the arrays ``numbers`` of the result, in this
+    order; the module itself if these are all, or if it does not satisfy
+    :func:`can_be_restricted`."""
     entry = module.entry
     root = entry.root_instruction
     if len(numbers) == len(root.operands) or not can_be_restricted(module):
@@ -30,7 +31,7 @@ def restricted(module: Module, numbers: Sequence[int]) -> Module:
 
 
 def can_be_restricted(module: Module) -> bool:
-    """Test for a result that is made as a tuple of arrays."""
+    """Test for a root that is a tuple instruction of arrays."""
     root = module.entry.root_instruction
     if root.opcode != "tuple" or not isinstance(root.shape, TupleShape):
         return False

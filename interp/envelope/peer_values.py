@@ -1,4 +1,8 @@
-"""Judge a program step by step: each part on a peer's own values at the anchors before it."""
+"""Judge a program step by step: enclose each instruction on the peer's own values at the anchors.
+
+Once the peer's value at an anchor is found legal, the evaluation goes on with that value in place
+of the enclosure, so intervals stay as narrow as the roundings since the last anchor.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +81,7 @@ _DECISIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An anchor at which the peer's value is outside of what follows from the anchors before it."""
+    """An anchor where the peer's value is illegal, given its values at the anchors before."""
 
     instruction: Instruction
     verdict: Verdict
@@ -86,7 +90,7 @@ class Step:
 
 
 class Compared(NamedTuple):
-    """A value of the peer beside what may follow from its values before."""
+    """The peer's value at an anchor, its enclosure, and the verdict on each element."""
 
     place: Place
     instruction: Instruction
@@ -96,10 +100,10 @@ class Compared(NamedTuple):
 
 
 class Trust(Enum):
-    """Say which of the peer's values are taken over: where its legal interval is narrow (PROVEN),
-    of these only what loops carry and what no compiler computes twice (STATES); where one sum or
-    decision made it of operands that are narrow, too (STEPS); and what no compiler computes twice,
-    however wide (ONCE)."""
+    """Which of the peer's values replace their enclosures: PROVEN, those whose interval is narrow;
+    STATES, of these only loop states and what no compiler computes twice (:func:`made_once`);
+    STEPS, also those that one sum or decision made of narrow operands; ONCE, also what no compiler
+    computes twice, however wide."""
 
     PROVEN = auto()
     STATES = auto()
@@ -116,9 +120,9 @@ def followed(
     trust: Trust = Trust.PROVEN,
     note: Callable[[Compared], object] | None = None,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
-    """Enclose the module on the peer's values at the anchors; return the enclosure and the steps to
-    anchors that are illegal. Where loops and branches may go several ways, the peer's is taken.
-    ``note`` is told each anchor of an instruction as it is reached, in each trip.
+    """Enclose the module on the peer's values at the anchors; return the enclosure of its result,
+    and the anchors whose value is illegal. Where a loop or branch may go several ways, it goes the
+    peer's way. ``note`` is called for each anchor of an instruction, in each trip.
 
     PROVEN proves both what is outside and what is inside. So does STATES, however many values are
     asked for, by which each value of a trip is judged from what the loop carried before the trip.
@@ -126,14 +130,16 @@ def followed(
     it: what is inside is legal if no step is outside; but a compiler may compute such a value
     twice, each time with other roundings, so what is outside proves nothing. With ONCE a value of
     which little is known (random numbers, tied keys) is the peer's: what is outside is wrong, what
-    is inside may rest on an illegal value."""
+    is inside may rest on an illegal value.
+    """
     way = _Followed(module, ShownValues(values), peer, trust, note)
     found = enclose(module, *arrays, peer=peer, seed=seed, watcher=way)
     return found, tuple(way.outside)
 
 
 class _Facts:
-    """Hold the facts about a computation's instructions that follow from their opcodes."""
+    """Cache sets of a computation's instructions: products that may be contracted, values computed
+    once, factorisations, and the operands of copies, reshapes and transposes."""
 
     def __init__(self, computation: Computation) -> None:
         self.products = _products(computation)
@@ -149,7 +155,8 @@ class _Facts:
 
 @dataclass(slots=True)
 class _Followed:
-    """The findings of one evaluation on the peer's values."""
+    """A watcher that puts the peer's values in place of enclosures; ``outside``: the illegal
+    ones."""
 
     module: Module
     shown: ShownValues
@@ -163,7 +170,8 @@ class _Followed:
     def seen(
         self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
     ) -> Value:
-        """Take the peer's value over, where it is certainly legal."""
+        """Compare the peer's value at an anchor with its enclosure; return what to go on with, None
+        to keep the enclosure."""
         if self.trust is Trust.STEPS:
             self._measure(place, instruction, operands)
         factors = self._factored(place, instruction, value, operands)
@@ -178,8 +186,8 @@ class _Followed:
         return self._taken(found)
 
     def after_trip(self, place: Place, loop: Instruction, trip: int, state: Value) -> Value:
-        """Take over what the peer's loop carries after a trip. Unrolled, a loop may go on with it
-        unrounded."""
+        """Replace a loop's state by the peer's stored one, element by element. It is widened by one
+        unit, since a compiler that unrolls the loop may carry it on unrounded."""
         taken = self.shown.trips(place, loop.name)
         if not isinstance(state, tuple) or taken is None or trip >= taken:
             return None
@@ -194,20 +202,20 @@ class _Followed:
     def goes_on(
         self, place: Place, loop: Instruction, trip: int, state: Value, condition: Condition
     ) -> bool | None:
-        """Leave a loop where the peer did, if that is legal: a loop decides once."""
+        """Leave a loop after as many trips as the peer, where both decisions are legal."""
         taken = self.shown.trips(place, loop.name)
         return None if taken is None or taken > 2 * MOST_TRIPS else trip < taken
 
     def has_seen_enough(self, place: Place, loop: Instruction, trip: int) -> bool:
-        """Follow a loop to its end."""
+        """Return False: a loop is followed until its condition is false."""
         return False
 
     def looks_into(self, place: Place, loop: Instruction) -> bool:
-        """Look at the values of the peer in a loop, if there may be any."""
+        """Test whether the peer was asked for a loop's trip count, and so for values inside it."""
         return trips_name(place.named(loop.name)) in self.shown.by_name
 
     def branch(self, place: Place, conditional: Instruction) -> int | None:
-        """Take the peer's branch, if that is legal."""
+        """Return the branch that the peer took, None if it was not asked."""
         return self.shown.branch(place, conditional.name)
 
     def _of(self, place: Place) -> _Facts:
@@ -238,8 +246,9 @@ class _Followed:
         return where(unsure, value, known)
 
     def _measure(self, place: Place, instruction: Instruction, operands: Sequence[Value]) -> None:
-        """Note the magnitude of what an instruction is made of, if that is known; what is only laid
-        out anew is made of what was laid out."""
+        """Note the scale (:meth:`_scale`) of a value whose operands are all narrow, for anchors and
+        for what a copy, reshape or transpose of one reads; those take the scale of their
+        operand."""
         name = place.named(instruction.name)
         self.scales.pop(name, None)
         if name not in self.shown.by_name and instruction.name not in self._of(place).laid_out:
@@ -251,8 +260,10 @@ class _Followed:
             self.scales[name] = self._scale(instruction, operands)
 
     def _scale(self, instruction: Instruction, operands: Sequence[Enclosure]) -> float:
-        """Choose what the width of a result is compared with: for sums the magnitude of their
-        terms; nothing for other functions of numbers, which may make much of a rounding."""
+        """Compute the magnitude that a result's width may be compared with: the largest root mean
+        square of the terms of a sum, the product of those of the factors of a contraction, infinity
+        for a decision (any width will do), zero for all other functions, which may amplify a
+        rounding."""
         if instruction.opcode in _DECISIONS or _is_conversion_to_integer(instruction):
             return math.inf
         sizes = map(_typical, operands)
@@ -264,8 +275,10 @@ class _Followed:
     def _factored(
         self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
     ) -> Value:
-        """Take a peer's factors over, if they fulfil the equation that defines them: with one of
-        the matrices that are legal, the one that the peer shows if it does."""
+        """Return a peer's matrix factors as points, if they fulfil their defining equation for one
+        legal value of the operand (the peer's, where it is legal); None if they do not, or this is
+        no factorisation. Factors of a certain matrix that are proven wrong are noted in
+        ``outside``."""
         names = self._of(place).factorisations.get(instruction.name, ())
         if not names:
             return None
@@ -291,7 +304,8 @@ class _Followed:
         return tuple(None if part is None else point(one) for part, one in pairs_)
 
     def _operand(self, place: Place, name: str, value: Enclosure) -> Array | None:
-        """Choose one of the legal values of an operand; None if they are far apart."""
+        """Choose one legal value of an operand: the only one, the peer's, or the midpoints of
+        narrow intervals; None where intervals are wide."""
         if all_certain(value):
             return value.low
         shown = self.shown.at(place, name)
@@ -300,8 +314,8 @@ class _Followed:
         return None if is_wide(value, middle(value)).any() else middle(value)
 
     def _known(self, facts: _Facts, instruction: Instruction, actual: Array) -> Enclosure:
-        """Enclose what the peer goes on with: it may hold more bits than it returns, where a narrow
-        value stays in f32 or a product goes unrounded into a sum."""
+        """Enclose the value that the peer goes on with after it showed ``actual``: one ulp wider
+        where a narrow type may stay in f32, or a product go unrounded into a sum."""
         element_type = type_of(actual)
         narrow = self.peer.keeps_wide and element_type.bits < 32
         product = self.peer.contracts and instruction.name in facts.products
@@ -330,7 +344,7 @@ def _compared(place: Place, instruction: Instruction, actual: Array, legal: Encl
 
 
 def _is_narrow(value: Value) -> bool:
-    """Test for certain integers, and numbers that are known but for roundings."""
+    """Test for certain integers, and floats whose intervals are narrow everywhere."""
     if not isinstance(value, Enclosure):
         return False
     if value.low.dtype.kind in "biu":
@@ -339,7 +353,7 @@ def _is_narrow(value: Value) -> bool:
 
 
 def _typical(value: Enclosure) -> float:
-    """Compute the root mean square of the numbers of an enclosure."""
+    """Compute the root mean square of an enclosure's midpoints; 0 for integers and empty arrays."""
     if value.low.dtype.kind in "biu" or not value.low.size:
         return 0.0
     return typical(middle(value))
@@ -353,7 +367,7 @@ def _is_conversion_to_integer(instruction: Instruction) -> bool:
 
 
 def _is_narrow_beside(value: Enclosure, scale: float) -> Array:
-    """Test for decisions, and for numbers that are known but for roundings of their operands."""
+    """Test which widths are small beside ``scale``; those of integers are if it is infinite."""
     if value.low.dtype.kind in "biu":
         return np.broadcast_to(np.bool_(scale == math.inf), value.shape)
     width = np.abs(value.high.astype(np.complex128) - value.low.astype(np.complex128))
@@ -361,7 +375,8 @@ def _is_narrow_beside(value: Enclosure, scale: float) -> Array:
 
 
 def _products(computation: Computation) -> frozenset[str]:
-    """Find single products, also dots of one term, which compilers make multiplications."""
+    """Find values that a consumer may contract with a sum: multiplications, dots with a single
+    product per element, and moved or negated products."""
     shapes = {i.name: i.shape for i in computation.instructions}
     found = {i.name for i in computation.instructions if i.opcode in _PRODUCTS}
     for dot in computation.instructions:
@@ -373,7 +388,9 @@ def _products(computation: Computation) -> frozenset[str]:
 
 
 def made_once(computation: Computation) -> frozenset[str]:
-    """Find what no compiler computes twice: what it shows of that, it goes on with."""
+    """Find values that no compiler computes twice (dots, sorts, loops, random numbers, …), and
+    copies or elements of these: the value that a compiler returns of them is also the one that its
+    users read."""
     found: set[str] = set()
     for instruction in computation.instructions:
         is_part = instruction.opcode in _PART and instruction.operands[0] in found

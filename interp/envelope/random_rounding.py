@@ -33,8 +33,8 @@ DEVIATIONS = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Unlikely:
-    """The undetermined elements of an array that are unlikely: how many, the first, and the bounds
-    of what is likely there."""
+    """The undetermined elements of an array outside of what random rounding makes likely: their
+    number, the index of the first, and the likely bounds."""
 
     count: int
     first: tuple[int, ...]
@@ -42,19 +42,20 @@ class Unlikely:
 
 
 def likely_budget(peer: Budget) -> Budget:
-    """Narrow a budget to what is likely of long sums."""
+    """Limit a budget's sums to ``DEVIATIONS`` standard deviations of random rounding."""
     return replace(peer, deviations=DEVIATIONS)
 
 
 def has_unlikely_sums(module: Module) -> bool:
-    """Test for sums of so many numbers that the worst order is worse than what is likely."""
+    """Test for sums of so many terms that the worst-case bound exceeds that of random rounding."""
     instructions = (i for c in module.computations for i in c.instructions)
     sizes = (leaf.elements for i in instructions for leaf in leaves(i.shape))
     return has_sums(module) and any(size > DEVIATIONS**2 for size in sizes)
 
 
 def unlikely(found: Array, actual: Array, likely: Enclosure) -> Unlikely | None:
-    """Count the elements of undetermined kind that lie outside of what is likely."""
+    """Find the undetermined elements that lie outside of the likely bounds; None if there are
+    none."""
     with np.errstate(all="ignore"):
         beyond = (found == KINDS.index(UNDETERMINED)) & ~contains(likely, actual)
     if not beyond.any():

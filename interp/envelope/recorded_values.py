@@ -1,11 +1,11 @@
-"""Make a program return values inside it, as a peer is asked for them.
+"""Rewrite a program to return values inside it, as a peer is asked for them.
 
-Those of the entry become results as they are. A loop that also stores a value at each trip is
-judged one trip at a time, where an envelope of the whole loop says nothing: it carries a counter
-and a stack for each value behind its own state. What it stores after the last trip that is expected
-lands in one more row, which says nothing: a peer may leave a loop earlier or later than the exact
-evaluation. A conditional returns the values of each of its branches, zeros for those of the
-branches that it did not take, and the number of the one that it took.
+Values of the entry become further results. A loop that stores a value at each trip is judged one
+trip at a time, where an envelope of the whole loop says nothing: its state is extended by a counter
+and a stack for each value. What it stores after the last expected trip overwrites one spare row: a
+peer may leave a loop earlier or later than the exact evaluation. A conditional returns the values
+of each of its branches, zeros for the branches that it did not take, and the number of the one that
+it took.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _INDEX = ArrayShape(S32)
 
 
 def exposed(module: Module, names: Sequence[str], trips: Mapping[str, int] | None = None) -> Module:
-    """Append values to the module's result tuple: those of the entry, and of the loops and branches
-    in it (:mod:`interp.envelope.value_names`), given how many trips of each loop are stored."""
+    """Append values to the module's result tuple, in the order of ``names``
+    (:mod:`interp.envelope.value_names`). ``trips`` has, by loop, how many trips are stored."""
     recording = _Recording(module, frozenset(names), trips or {})
     entry = module.entry
     made, found = recording.recorded(entry, "", Names(i.name for i in entry.instructions))
@@ -51,7 +51,7 @@ def exposed(module: Module, names: Sequence[str], trips: Mapping[str, int] | Non
 
 
 def can_be_stored(shape: Shape, rows: int) -> bool:
-    """Test for arrays of which so many are stored."""
+    """Test for an array of static shape of which ``rows`` copies stay below the limit of memory."""
     return (
         isinstance(shape, ArrayShape)
         and shape.element_type.is_array
@@ -61,8 +61,8 @@ def can_be_stored(shape: Shape, rows: int) -> bool:
 
 
 def stored_elements(module: Module, loop: Instruction, rows: int) -> list[int]:
-    """List the elements of a loop's state that are worth storing: floats that the body computes
-    anew, not arrays of which each trip writes a part."""
+    """List the elements of a loop's state that are worth storing: floats that the body computes,
+    but not those it passes on or changes by a dynamic-update-slice."""
     if not is_recordable(loop) or rows <= 0:
         return []
     return [
@@ -76,8 +76,8 @@ def stored_elements(module: Module, loop: Instruction, rows: int) -> list[int]:
 
 
 def state_sources(module: Module, loop: Instruction) -> list[Instruction]:
-    """Find the instructions of a loop's body that make what it carries, element by element; none if
-    the body hands on a tuple that is made elsewhere."""
+    """Find the instructions that compute the elements of a loop body's result, in order; none if
+    the body's root is not a tuple instruction."""
     body = module.computation(str(loop.attributes["body"]))
     made = {i.name: i for i in body.instructions}
     if body.root_instruction.opcode != "tuple":
@@ -86,8 +86,8 @@ def state_sources(module: Module, loop: Instruction) -> list[Instruction]:
 
 
 def is_recordable(instruction: Instruction) -> bool:
-    """Test for loops that can carry more, and conditionals that can return more. Tuples in what a
-    loop carries are states of asynchronous calls, which may only be handed on."""
+    """Test for a loop whose state is a flat tuple, which can be extended, or a conditional. Nested
+    tuples in a loop's state belong to asynchronous operations, which may only be handed on."""
     if instruction.opcode != "while":
         return instruction.opcode == "conditional"
     shape = instruction.shape
@@ -97,12 +97,12 @@ def is_recordable(instruction: Instruction) -> bool:
 
 
 def element(name: str, shape: Shape, tuple_: str, number: int) -> Instruction:
-    """Make the instruction that takes an element of a tuple."""
+    """Make a get-tuple-element."""
     return Instruction(name, shape, "get-tuple-element", (tuple_,), {"index": number})
 
 
 class _Recorded(NamedTuple):
-    """A value that is asked for, and the instruction that has it where the recording has come."""
+    """A wanted value, and the instruction that has it in the computation that is being rebuilt."""
 
     name: str
     instruction: str
@@ -110,7 +110,8 @@ class _Recorded(NamedTuple):
 
 
 class _Recording:
-    """Rebuild computations such that they also give the values inside them that are wanted."""
+    """The rewriting of one module: rebuilds computations so that they also return the wanted
+    values."""
 
     def __init__(self, module: Module, wanted: frozenset[str], trips: Mapping[str, int]) -> None:
         self._module, self._wanted, self._trips = module, wanted, trips
@@ -120,7 +121,8 @@ class _Recording:
     def recorded(
         self, computation: Computation, path: str, names: Names
     ) -> tuple[list[Instruction], list[_Recorded]]:
-        """Rebuild the instructions of a computation; return what of the wanted values they give."""
+        """Rebuild a computation's instructions; return them, and the wanted values that they
+        compute."""
         made: list[Instruction] = []
         found: list[_Recorded] = []
         for instruction in computation.instructions:
@@ -136,21 +138,25 @@ class _Recording:
         return made, found
 
     def _is_wanted(self, name: str) -> bool:
-        """Test whether anything of a loop or conditional is asked for."""
+        """Test whether a value inside of a loop or conditional, its state, trip count or branch is
+        wanted."""
         parts = (inside_loop(name), f"{name}#", f"{name}:states:")
         whole = self._wanted.intersection((trips_name(name), branch_name(name)))
         return bool(whole) or any(wanted.startswith(parts) for wanted in self._wanted)
 
     def _add(self, computation: Computation, made: Sequence[Instruction], root: str) -> str:
-        """Add a rebuilt computation under another name."""
+        """Add a rebuilt computation to the module under a fresh name; return the name."""
         name = self._names.fresh(f"{computation.name}.recorded")
         rebuilt = replace(computation, name=name, instructions=tuple(made), root=root)
         self.computations[name] = rebuilt
         return name
 
     def _loop(self, loop: Instruction, name: str, out: _Body) -> list[_Recorded]:
-        """Store what is wanted of a loop, trip by trip."""
+        """Rebuild a loop with a longer state: a counter, and a stack of rows for each wanted
+        value."""
         assert isinstance(loop.shape, TupleShape)
+        # dynamic-update-slice clamps its start, so trips beyond the expected ones overwrite only
+        # the one row more.
         own, rows = loop.shape.elements, self._trips[name] + 1
         body = self._module.computation(str(loop.attributes["body"]))
         names = Names(i.name for i in body.instructions)
@@ -177,14 +183,14 @@ class _Recording:
         return [trips, *(_Recorded(x.name, part, stack) for x, part, stack in rest)]
 
     def _condition(self, loop: Instruction, shape: TupleShape) -> str:
-        """Ask the loop's own condition of the loop's own state."""
+        """Build a condition that applies the loop's own one to the front of the extended state."""
         given = self._module.computation(str(loop.attributes["condition"]))
         body = _Body(list(given.instructions), Names(i.name for i in given.instructions))
         body.open_parameter(shape, loop.shape)
         return self._add(given, body.made, given.root)
 
     def _conditional(self, conditional: Instruction, name: str, out: _Body) -> list[_Recorded]:
-        """Return what is wanted of each branch."""
+        """Rebuild a conditional whose branches return the wanted values of all branches."""
         shape = conditional.shape
         own = shape.elements if isinstance(shape, TupleShape) else (shape,)
         inner: list[tuple[Computation, _Body, list[_Recorded]]] = []
@@ -200,6 +206,8 @@ class _Recording:
             if isinstance(shape, TupleShape):
                 results = [body.element(branch.root, x, n) for n, x in enumerate(own)]
             results.append(body.integer(number))
+            # Branches must agree in their result's shape, so each has a place for the values of all
+            # others.
             results += [x.instruction if x in found else body.zeros(x.shape) for x in every]
             root = body.tuple_(results)
             called.append(self._add(branch, body.made, root))
@@ -217,7 +225,7 @@ class _Recording:
 
 
 class _Body:
-    """The instructions of a computation, and names for more."""
+    """The instructions of a computation that is being rebuilt, and fresh names for more."""
 
     def __init__(self, made: list[Instruction], names: Names) -> None:
         self.made, self._names = made, names
@@ -229,27 +237,27 @@ class _Body:
         operands: Sequence[str] = (),
         attributes: Mapping[str, Any] | None = None,
     ) -> str:
-        """Append an instruction; return its name."""
+        """Append an instruction under a fresh name; return the name."""
         name = self._names.fresh(f"recorded.{opcode}")
         self.made.append(Instruction(name, shape, opcode, tuple(operands), dict(attributes or {})))
         return name
 
     def element(self, tuple_: str, shape: Shape, number: int) -> str:
-        """Append the instruction that takes an element of a tuple."""
+        """Append a get-tuple-element; return its name."""
         return self.add("get-tuple-element", shape, (tuple_,), {"index": number})
 
     def tuple_(self, elements: Sequence[str]) -> str:
-        """Append a tuple."""
+        """Append a tuple of earlier instructions; return its name."""
         shapes = {i.name: i.shape for i in self.made}
         return self.add("tuple", TupleShape(tuple(shapes[x] for x in elements)), elements)
 
     def integer(self, value: int) -> str:
-        """Append a constant index."""
+        """Append an s32 constant; return its name."""
         literal = Literal(_INDEX, np.asarray(value, np.int32))
         return self.add("constant", _INDEX, (), {"literal": literal})
 
     def zeros(self, shape: Shape) -> str:
-        """Append an array of zeros."""
+        """Append a broadcast zero; return its name."""
         assert isinstance(shape, ArrayShape)
         scalar = ArrayShape(shape.element_type)
         literal = Literal(scalar, np.zeros((), shape.element_type.numpy))
@@ -257,8 +265,8 @@ class _Body:
         return self.add("broadcast", shape, (zero,), {"dimensions": ()})
 
     def open_parameter(self, shape: TupleShape, own: Shape) -> str:
-        """Replace the parameter by the loop's own part of a larger state; return the name of the
-        larger one."""
+        """Replace the parameter, of shape ``own``, by a longer tuple, whose front is put together
+        under the old name so that its users stay valid; return the name of the new parameter."""
         assert isinstance(own, TupleShape)
         (place,) = (n for n, i in enumerate(self.made) if i.opcode == "parameter")
         start = _Body([], self._names)
@@ -269,7 +277,9 @@ class _Body:
         return state
 
     def storing(self, shape: TupleShape, results: Sequence[str], found: Sequence[_Recorded]) -> str:
-        """Store the recorded values of a trip, behind the loop's own results."""
+        """Write each recorded value into row ``counter`` of its stack, increment the counter, and
+        return the name of the new state tuple: the loop's own results, the counter and the
+        stacks."""
         own = TupleShape(shape.elements[: len(results)])
         state = self.open_parameter(shape, own)
         counter = self.element(state, _INDEX, len(results))
@@ -299,7 +309,8 @@ def _with_branches(attributes: Mapping[str, Any], called: Sequence[str]) -> dict
 
 
 def _source(made: Mapping[str, Instruction], instruction: Instruction) -> Instruction:
-    """Follow an element of a tuple to the instruction that made it."""
+    """Follow get-tuple-elements of tuple instructions back to the instruction that computes the
+    element."""
     while instruction.opcode == "get-tuple-element":
         tuple_ = made[instruction.operands[0]]
         if tuple_.opcode != "tuple":

@@ -1,6 +1,8 @@
-"""Fold windows in the order written, and running ones in blocks, as XLA's ``ReduceWindowRewriter``.
+"""Fold windows in the order written, and running folds in blocks, as XLA's
+``ReduceWindowRewriter``.
 
-A running fold (a cumulative sum) combines all elements up to a place, or all from it on.
+A running fold (a cumulative sum) has a window from the start of a dimension to the element, or from
+the element to the end.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ Values = tuple[Enclosure, ...]
 def windows_in_order(
     inputs: Values, inits: Values, to_apply: Callee[Value], window: Window
 ) -> Value:
-    """Fold each window in row-major order."""
+    """Fold each window in row-major order, the init first."""
     dims = tuple(map(places, window.dimensions, inputs[0].shape))
     state = [spread(x, dims) for x in inits]
     for step in exact.steps_of(window, inputs[0].shape):
@@ -35,12 +37,14 @@ def windows_in_order(
 
 
 def is_running(window: Window, dims: tuple[int, ...]) -> bool:
-    """Test for windows that are all up to a place along one dimension, or all from it on."""
+    """Test for a running fold: one dimension has a window over all elements up to, or from, each
+    one."""
     return _running(window, dims) is not None
 
 
 def _running(window: Window, dims: tuple[int, ...]) -> tuple[int, bool] | None:
-    """Find the dimension, and whether windows end at their place."""
+    """Find a running fold's dimension, and whether windows end at their element (True) or begin
+    there. None for other windows."""
     axes = [d for d, one in enumerate(window.dimensions) if not is_trivial(one)]
     if len(axes) != 1:
         return None
@@ -57,8 +61,8 @@ def _along(length: int, is_up_to: bool) -> WindowDimension:
 
 
 def in_some_blocks(inputs: Values, inits: Values, to_apply: Callee[Value], window: Window) -> Value:
-    """Fold running windows in blocks of 16, and these with the fold of the blocks before (or
-    behind), which is a running fold itself."""
+    """Compute a running fold in blocks of 16: within each block, then combined with the running
+    fold of the totals of the blocks before (or behind)."""
     found = _running(window, inputs[0].shape)
     assert found is not None
     axis, is_up_to = found
@@ -70,7 +74,7 @@ def in_some_blocks(inputs: Values, inits: Values, to_apply: Callee[Value], windo
 def _folded(
     rows: list[Enclosure], inits: Values, to_apply: Callee[Value], is_up_to: bool
 ) -> list[Enclosure]:
-    """Fold along the last dimension."""
+    """Compute a running fold along the last dimension, by blocks within blocks."""
     length = rows[0].shape[-1]
     if length <= _BLOCK:
         return _in_order(rows, inits, to_apply, is_up_to)
@@ -102,7 +106,7 @@ def _in_order(
 
 
 def _in_rows(value: Enclosure, init: Enclosure, blocks: int) -> Enclosure:
-    """Fill up with the init, and divide into rows of a block."""
+    """Pad with the init to a multiple of the block, and reshape to (…, blocks, block)."""
     *others, length = value.shape
 
     def filled(array: Array, nothing: Array) -> Array:
@@ -115,7 +119,8 @@ def _in_rows(value: Enclosure, init: Enclosure, blocks: int) -> Enclosure:
 
 
 def _shifted(value: Enclosure, init: Enclosure, is_up_to: bool) -> Enclosure:
-    """Leave out the block itself: the first one (or the last) has the init."""
+    """Shift by one block, so that each block gets the fold of those before it; the first (or last)
+    gets the init."""
 
     def shifted(array: Array, nothing: Array) -> Array:
         found = np.empty_like(array)

@@ -1,7 +1,7 @@
-"""Look up what a program gave for the values inside it that it was made to return.
+"""Look up the values that a program with anchors returned, by place, name and trip.
 
-Of a value in loops there is one row for each trip (:mod:`interp.envelope.recorded_values`), of a
-branch that was not taken there are zeros: what a place has is known only where the program was.
+A value in loops has one row for each trip (:mod:`interp.envelope.recorded_values`), one in a branch
+not taken is zeros: so a lookup first checks by trip counts and branches that the place was reached.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from interp.envelope.value_names import Place, branch_name, states_name, trips_n
 
 @dataclass(frozen=True, slots=True)
 class ShownValues:
-    """Hold the values that a program shows, by their names (:mod:`interp.envelope.value_names`)."""
+    """The anchors' values by name (:mod:`interp.envelope.value_names`)."""
 
     by_name: Mapping[str, Array]
 
     def at(self, place: Place, name: str) -> Array | None:
-        """Return the value of an instruction at a place, in this trip: None if the program was not
-        there, or in a trip that is not stored."""
+        """Return the value of an instruction at a place, in its trip; None if the program was not
+        asked for it, did not get there, or stored no row for this trip."""
         return self._named(place, place.named(name))
 
     def trips(self, place: Place, loop: str) -> int | None:
-        """Return how many trips a loop took."""
+        """Return a loop's trip count; None if it is not known."""
         found = self._named(place, trips_name(place.named(loop)))
         return None if found is None else int(found)
 
     def branch(self, place: Place, conditional: str) -> int | None:
-        """Return the number of the branch that a conditional took."""
+        """Return the number of the branch that a conditional took; None if it is not known."""
         found = self._named(place, branch_name(place.named(conditional)))
         return None if found is None else int(found)
 
     def state(self, place: Place, loop: str, element: int, trip: int) -> Array | None:
-        """Return an element of what a loop carried after one more trip than ``trip``."""
+        """Return one element of a loop's state after trip ``trip`` (from 0); None if it is not
+        stored."""
         stored = self._named(place, states_name(place.named(loop), element))
         return None if stored is None or trip >= len(stored) - 1 else np.asarray(stored[trip])
 
@@ -59,7 +60,8 @@ class ShownValues:
 
 
 def _of_trip(array: Array, place: Place) -> Array | None:
-    """Take a value of the trips that a place is in; the last row that is stored says nothing."""
+    """Take the row of a place's trip from stacks; None for the spare last row, which has whatever
+    came last."""
     for trip in place.trips():
         if trip >= len(array) - 1:
             return None

@@ -15,8 +15,7 @@ from interp.ops import random
 
 
 class EnclosedSteps:
-    """The instructions of a verified module's entry computation, ready to be enclosed one by
-    one."""
+    """A verified module's entry computation, whose instructions can be enclosed one at a time."""
 
     def __init__(self, module: Module, *, peer: Budget, seed: int = 0) -> None:
         self._enclosing = Enclosing(module)
@@ -25,8 +24,8 @@ class EnclosedSteps:
         self._generator = random.Generator(seed % 2**64)
 
     def value(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
-        """Enclose an instruction's legal results on enclosed operands; Unsupported if no rule
-        applies."""
+        """Enclose an instruction's legal results on enclosed operands. Raises Unsupported if no
+        rule applies."""
         drawing = random.going_on(self._generator)
         with np.errstate(all="ignore"), drawing, budget.using(self._peer):
             return self._enclosing.apply(self._entry, self._shapes, instruction, list(operands))

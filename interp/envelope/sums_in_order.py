@@ -1,9 +1,9 @@
-"""Add in the order and type written: what the text says literally.
+"""Enclose sums in the order and type written, which a literal compiler computes.
 
 Bounds for every order of a long sum in a type of a few bits say nothing. Compilers add in f32,
 which has tight bounds, in the order written, or in blocks; a budget with ``usual_sums`` encloses
-these. Every sum in one order grows with each of its terms, also rounded, so the sums of the ends
-enclose it.
+these. A sum in one order is monotone in each of its terms, also if rounded, so the sums of the low
+and high ends enclose it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ _FEW = 32  # numbers, which any order adds with little error
 
 
 def usual_budgets(module: Module, peer: Budget) -> list[Budget]:
-    """Restrict a budget to what compilers usually do, in several ways, where a module has sums of
-    narrow types or of more than a few numbers, or folds that round at each step: what one of these
-    encloses is legal, and tight. Narrow types are rounded wherever the text has them, or nowhere in
-    a sum; also without any rewriting, which lets what goes into a fold be unrounded."""
+    """List restricted budgets, one for each usual way of summing, for a module with sums of narrow
+    types or many terms, or folds that round at each step; none for others. What one of them
+    encloses is legal under ``peer``, in a tighter interval. Narrow types are rounded wherever the
+    text has them, or nowhere in a sum; also without rewriting, which would leave the terms of a
+    fold unrounded."""
     usual = replace(peer, usual_sums=True)
     ways = [replace(usual, folds=way) for way in (Folds.IN_ORDER, Folds.IN_BLOCKS)]
     folds = ways if has_other_folds(module) else []
@@ -49,7 +50,7 @@ def usual_budgets(module: Module, peer: Budget) -> list[Budget]:
 
 
 def has_other_folds(module: Module) -> bool:
-    """Test for folds by computations that round, other than sums: their order may show."""
+    """Test for folds other than sums by computations that round, so that their order shows."""
     return any(
         instruction.opcode in _FOLDS and monoid(computation) != "add" and rounds(computation)
         for outer in module.computations
@@ -64,14 +65,15 @@ def has_sums(module: Module) -> bool:
 
 
 def has_narrow_floats(module: Module) -> bool:
-    """Test for floats of less than 32 bits, whose sums bounds for every order say little of."""
+    """Test for floats below 32 bits, where bounds for every order of a sum are too wide."""
     instructions = (i for c in module.computations for i in c.instructions)
     types = (leaf.element_type for i in instructions for leaf in leaves(i.shape))
     return any(x.is_float and x.bits < 32 for x in types)
 
 
 class _Ordered(Callee[Value]):
-    """An addition whose folds take the order written, as no exact sum does."""
+    """An addition that is no monoid, so that folds apply it in the order written, rounded at each
+    step, instead of by an exact sum."""
 
     @property
     def monoid(self) -> str | None:
@@ -79,13 +81,12 @@ class _Ordered(Callee[Value]):
 
 
 def step_by_step() -> AbstractContextManager[None]:
-    """Choose, within a block, that the steps of a fold are neither rewritten as one expression nor
-    contracted."""
+    """Forbid rewriting and contraction within a block, so that each step of a fold rounds."""
     return budget.using(replace(budget.current(), rewrites=False, contracts=False))
 
 
 def ordered_addition(to_apply: Callee[Value]) -> Callee[Value]:
-    """Make the callee of sums that are rounded at each step."""
+    """Make an addition that folds apply step by step."""
     return _Ordered(to_apply.computation, add)
 
 
@@ -95,9 +96,9 @@ def or_rounded(
     in_order: Callable[..., Array],
     in_blocks: Callable[[], Enclosure] | None = None,
 ) -> Enclosure:
-    """Admit sums that are rounded at each step, where sums of narrow types are otherwise taken to
-    be in f32; or these alone, if the budget says so. ``in_order`` adds in the type of the arrays
-    that it is given."""
+    """Extend the enclosure of a sum of narrow type, accumulated in f32, by the sum rounded at each
+    step, or replace it, as the budget's ``folds`` says. ``in_order`` adds in the arrays' own type,
+    in the order written; ``in_blocks`` encloses the sum in blocks."""
     peer = budget.current()
     is_usual = peer.usual_sums and result.element_type.bits < 32
     if not is_usual or peer.folds is Folds.SUMS_IN_F32:

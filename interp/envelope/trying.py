@@ -1,4 +1,4 @@
-"""Hold what is known of a compiler's results so far, and what it gave beside them."""
+"""The state of judging one compiler's results, as verdicts are narrowed step by step."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from interp.envelope.verdict import is_open, resolved, same_where_open
 
 
 class Shown(NamedTuple):
-    """Hold what a compiler gave for a program that shows values in between: the results, and
-    these values by name."""
+    """The arrays of a program with anchors: its own results, and the anchors' values by name."""
 
     own: Sequence[Array]
     known: Mapping[str, Array]
@@ -23,8 +22,8 @@ class Shown(NamedTuple):
 
 @dataclass(slots=True)
 class Trying:
-    """Hold what is known of a compiler's results so far: the kind of each element, the steps that
-    are wrong, and the values with which undetermined elements are what they are without."""
+    """Verdicts on a compiler's results so far (``found``, one array of kinds for each result), the
+    illegal steps, and the names of anchors known to leave the results unchanged."""
 
     actual: Sequence[Array]
     found: list[Array]
@@ -38,26 +37,28 @@ class Trying:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether elements are undetermined, and nothing is wrong."""
+        """Whether elements are undetermined, and no illegal step is known."""
         return not self.wrong and self.is_open
 
     def differs(self, shown: Shown) -> bool:
-        """Test whether undetermined elements are others where values in between are shown."""
+        """Test whether the program with anchors gave other values where elements are
+        undetermined."""
         return not same_where_open(self.found, self.actual, shown.own)
 
     def narrow(self, narrower: Mapping[int, Enclosure]) -> None:
-        """Decide what narrower enclosures of some results tell."""
+        """Resolve undetermined elements by narrower enclosures, given by the number of the
+        result."""
         for place, legal in narrower.items():
             self.resolve(place, beside_middle(self.actual[place], legal))
 
     def resolve(self, place: int, kinds: Array) -> None:
-        """Decide elements of a result that are undetermined, and legal by these kinds."""
+        """Take over the verdicts equal and within from ``kinds`` where a result is undetermined."""
         self.found[place] = resolved(self.found[place], kinds)
 
     def blame(self, wrong: tuple[Step, ...]) -> None:
-        """Remember the steps that are wrong."""
+        """Set the illegal steps."""
         self.wrong = wrong
 
     def keep(self, names: tuple[str, ...]) -> None:
-        """Remember values that do not disturb."""
+        """Set the anchors known to leave the results unchanged."""
         self.kept = names

@@ -23,32 +23,33 @@ _SIGNS = frozenset("/#:")
 
 
 def states_name(loop: str, element: int) -> str:
-    """Name the stored states of an element of what a loop carries."""
+    """Name the stack of one element of a loop's state."""
     return f"{loop}:states:{element}"
 
 
 def trips_name(loop: str) -> str:
-    """Name the number of trips that a loop takes."""
+    """Name the trip count of a loop."""
     return f"{loop}:trips"
 
 
 def branch_name(conditional: str) -> str:
-    """Name the number of the branch that a conditional takes."""
+    """Name the number of the branch that a conditional took."""
     return f"{conditional}:branch"
 
 
 def inside_loop(loop: str) -> str:
-    """Return what the names of values in a loop's body begin with."""
+    """Return the prefix of the names of values in a loop's body."""
     return f"{loop}/"
 
 
 def inside_branch(conditional: str, number: int) -> str:
-    """Return what the names of values in a branch begin with."""
+    """Return the prefix of the names of values in a branch."""
     return f"{conditional}#{number}/"
 
 
 def with_plain_names(module: Module) -> Module:
-    """Rename instructions whose names, in quotes, have signs that places are named with."""
+    """Rename instructions whose names contain ``/``, ``#`` or ``:``, the separators of nested
+    names."""
     return each(module, _with_plain_names)
 
 
@@ -62,7 +63,8 @@ def _with_plain_names(computation: Computation) -> Computation:
 
 
 def decisions(name: str) -> list[str]:
-    """List the names of what says whether a program was where a value is, outermost first."""
+    """List the names of the trip counts and branch numbers that tell whether a value was computed,
+    outermost first."""
     *around, _ = name.split("/")
     found = []
     for depth, last in enumerate(around, 1):
@@ -73,14 +75,15 @@ def decisions(name: str) -> list[str]:
 
 
 def with_decisions(chosen: Sequence[str]) -> tuple[str, ...]:
-    """Name values, after what says whether a program was where they are."""
+    """Put before names those of the trip counts and branch numbers that they depend on, each
+    once."""
     around = (decision for name in chosen for decision in decisions(name))
     return tuple(dict.fromkeys((*around, *chosen)))
 
 
 class Entered(NamedTuple):
-    """A loop or conditional that an evaluation is in, where that is, and the number of trips before
-    or of the branch."""
+    """A loop or conditional that an evaluation is in: the place where it stands, its instruction,
+    and the number of the trip (from 0) or of the branch."""
 
     outer: Place
     instruction: Instruction
@@ -88,45 +91,45 @@ class Entered(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The loop's or conditional's own."""
+        """The nested name of the loop or conditional."""
         return self.outer.named(self.instruction.name)
 
     @property
     def is_loop(self) -> bool:
-        """Whether it has trips, not branches."""
+        """Whether this is a loop, so that ``number`` is a trip."""
         return self.instruction.opcode == "while"
 
     @property
     def decision(self) -> str:
-        """The name of what says whether a program was here: how many trips the loop took, or which
-        branch was taken."""
+        """The name of the value that tells whether a program got here: the loop's trip count or the
+        conditional's branch number."""
         return trips_name(self.name) if self.is_loop else branch_name(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A computation that is being evaluated: the entry, the body of a loop in one of its trips, or
-    a branch."""
+    """A computation in one of its evaluations: the entry, a loop's body in one trip, or a
+    branch."""
 
     computation: Computation
     path: str = ""
     entered: Entered | None = None
 
     def named(self, name: str) -> str:
-        """Name a value of this computation."""
+        """Return the nested name of an instruction of this computation."""
         return self.path + name
 
     def in_loop(self, loop: Instruction, body: Computation, trip: int) -> Place:
-        """Enter a loop's body."""
+        """Return the place in a loop's body, in a trip."""
         return Place(body, inside_loop(self.named(loop.name)), Entered(self, loop, trip))
 
     def in_branch(self, conditional: Instruction, branch: Computation, number: int) -> Place:
-        """Enter a branch of a conditional."""
+        """Return the place in a branch of a conditional."""
         path = inside_branch(self.named(conditional.name), number)
         return Place(branch, path, Entered(self, conditional, number))
 
     def around(self) -> list[Entered]:
-        """List the loops and conditionals around, outermost first."""
+        """List the loops and conditionals that enclose this place, outermost first."""
         found = []
         entered = self.entered
         while entered is not None:
@@ -135,5 +138,5 @@ class Place:
         return found[::-1]
 
     def trips(self) -> list[int]:
-        """List the trips before of each loop around, outermost first."""
+        """List the trip numbers (from 0) of the loops that enclose this place, outermost first."""
         return [x.number for x in self.around() if x.is_loop]

@@ -41,7 +41,7 @@ def judged(actual: Array, exact: Array, legal: Enclosure) -> Verdict:
 
 
 def kinds(actual: Array, exact: Array, legal: Enclosure) -> Array:
-    """Give each element its verdict, as an index into :data:`KINDS`."""
+    """Judge each element: its verdict as an index into :data:`KINDS`."""
 
     def found(actual: Array, exact: Array, *enclosed: Array) -> tuple[Array]:
         return (_kinds(actual, exact, _enclosure(enclosed), around),)
@@ -61,7 +61,7 @@ def _kinds(actual: Array, exact: Array, legal: Enclosure, around: float) -> Arra
 
 
 def _enclosure(parts: Sequence[Array]) -> Enclosure:
-    """Make an enclosure of its ends, one or two, and where it may be NaN."""
+    """Make an enclosure from its arrays: one or two ends and the NaN mask."""
     *ends, nan = parts
     return Enclosure(ends[0], ends[-1], nan)
 
@@ -74,13 +74,13 @@ def _has_zero(actual: Array) -> Array:
 
 
 def legal_kinds(actual: Array, exact: Array) -> Array:
-    """Give verdicts to elements already known to be legal: equal or within."""
+    """Judge elements already known to be legal: equal or within."""
     with np.errstate(all="ignore"):
         return np.where(_same(actual, exact), _EQUAL, _WITHIN).astype(np.int8)
 
 
 def summary(found: Array) -> Verdict:
-    """Count the elements of each kind."""
+    """Count the verdicts of an array and find the first element outside."""
     counts = {kind: int(np.count_nonzero(found == n)) for n, kind in enumerate(KINDS)}
     first = None
     if counts[OUTSIDE]:
@@ -95,14 +95,14 @@ def is_open(found: Array) -> bool:
 
 
 def resolved(found: Array, anchored: Array) -> Array:
-    """Replace undetermined verdicts by those of a narrower enclosure, where that finds them
-    legal."""
+    """Turn undetermined into within where a narrower enclosure found the element legal."""
     known = (found == _UNDETERMINED) & ((anchored == _WITHIN) | (anchored == _EQUAL))
     return np.where(known, np.int8(_WITHIN), found)
 
 
 def same_where_open(found: Sequence[Array], one: Sequence[Array], other: Sequence[Array]) -> bool:
-    """Test whether two results agree where verdicts are undetermined."""
+    """Test whether two results agree bit by bit (any NaN equals any) in all undetermined
+    elements."""
     for kind, x, y in zip(found, one, other, strict=False):
         open_ = kind == _UNDETERMINED
         if open_.any() and not _same(x[open_], y[open_]).all():
@@ -119,7 +119,9 @@ def _same(actual: Array, exact: Array) -> Array:
 
 
 def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
-    """Test where an enclosure is wide relative to the exact result and to the other results."""
+    """Test which intervals are wide: more than ``widest`` times the larger of the exact element's
+    magnitude and the root mean square of the array. Integers are wide unless certain; so is a NaN
+    that is legal beside numbers."""
     if legal.is_point:
         return np.broadcast_to(np.False_, legal.shape)
 
@@ -132,7 +134,7 @@ def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
 
 
 def _around(legal: Enclosure, exact: Array) -> float:
-    """Choose what a width is compared with beside the number itself."""
+    """Return the root mean square that widths are compared with, 0 where none is needed."""
     is_inexact = legal.element_type.is_float or legal.element_type.is_complex
     return typical(exact) if is_inexact and not legal.is_point else 0.0
 
@@ -148,6 +150,8 @@ def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Ar
     known = np.abs(high - low) <= widest * np.maximum(np.abs(middle), around)
     if known.all() and not legal.nan.any():
         return np.broadcast_to(np.False_, legal.shape)
+    # The width of a single infinity is inf - inf = NaN, which the comparison above takes for
+    # unknown.
     infinite = ~np.isfinite(low) & ~np.isfinite(high) & (legal.low == legal.high)
     only_nan = is_nan(legal.low) & legal.nan
     uncertain_nan = legal.nan & ~is_nan(legal.low)
@@ -155,8 +159,8 @@ def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Ar
 
 
 def _is_surely_narrow(legal: Enclosure, exact: Array, widest: float, around: float) -> bool:
-    """Test in the numbers' own type, whose roundings a hundredth makes up for, whether nothing is
-    wide: mostly nothing is."""
+    """Test quickly whether no interval is wide, in the array's own type: 1 % is left for its
+    roundings. Mostly this saves the conversion to float64."""
     if legal.low.dtype.char not in "fd" or legal.nan.any():
         return False
     number = exact.dtype.type
@@ -166,7 +170,7 @@ def _is_surely_narrow(legal: Enclosure, exact: Array, widest: float, around: flo
 
 
 def typical(array: Array) -> float:
-    """Compute the root mean square of magnitudes, infinities and NaN left out."""
+    """Compute the root mean square of the finite magnitudes, 0 if there are none."""
     flat, total, count = array.reshape(-1), 0.0, 0
     for start in range(0, flat.size, BLOCK):
         size = np.abs(_wide(flat[start : start + BLOCK]))

@@ -1,4 +1,4 @@
-"""Watch an evaluation over enclosures in the entry, its loops and its branches."""
+"""Let a watcher follow an evaluation over enclosures through the entry, its loops and branches."""
 
 from __future__ import annotations
 
@@ -19,56 +19,58 @@ Condition = Callable[[Value], Enclosure]
 
 
 class Watcher(Protocol):
-    """See values as they are enclosed. Each method may return what to go on with instead, or
-    None."""
+    """Callbacks of an evaluation over enclosures. Each may return a value or decision that replaces
+    the evaluation's own; None leaves it."""
 
     def seen(
         self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
     ) -> Value:
-        """See an instruction's value, and what it is made of."""
+        """Observe an instruction's enclosure and those of its operands."""
 
     def after_trip(self, place: Place, loop: Instruction, trip: int, state: Value) -> Value:
-        """See what a loop carries after one more trip than ``trip``."""
+        """Observe the state that a loop carries out of trip ``trip`` (from 0)."""
 
     def goes_on(
         self, place: Place, loop: Instruction, trip: int, state: Value, condition: Condition
     ) -> bool | None:
-        """Decide whether a loop goes on after ``trip`` trips, where both is legal."""
+        """Decide an open loop condition after ``trip`` trips."""
 
     def has_seen_enough(self, place: Place, loop: Instruction, trip: int) -> bool:
-        """Test whether a loop is to be left after ``trip`` trips, whatever its condition says."""
+        """Test whether to leave a loop after ``trip`` trips, whatever its condition says."""
 
     def looks_into(self, place: Place, loop: Instruction) -> bool:
-        """Test whether to see the values in a loop that is exact, and so could be run at once."""
+        """Test whether to enclose a loop over integers step by step, which could be run exactly at
+        once."""
 
     def branch(self, place: Place, conditional: Instruction) -> int | None:
-        """Decide for a branch, where several are legal."""
+        """Choose the branch of a conditional whose selector is open."""
 
 
 class Watched:
-    """The place that an evaluation has come to, and who watches it."""
+    """Wraps loops and branches so that the watcher is told the place of each value
+    (:class:`Place`)."""
 
     def __init__(self, module: Module, watcher: Watcher | None) -> None:
         self._watcher, self._place = watcher, Place(module.entry)
 
     def is_here(self, computation: Computation) -> bool:
-        """Test for the computation that is watched now; others are conditions and those that are
-        applied to elements."""
+        """Test whether a computation is the one whose values are shown: the entry or the innermost
+        body or branch, not a loop's condition nor a computation applied to elements."""
         return self._watcher is not None and computation is self._place.computation
 
     def seen(self, instruction: Instruction, value: Value, operands: Sequence[Value]) -> Value:
-        """Show a value of the computation that is watched now."""
+        """Show an instruction's value to the watcher; return its replacement, or None."""
         assert self._watcher is not None
         return self._watcher.seen(self._place, instruction, value, operands)
 
     def looks_into(self, computation: Computation, loop: Instruction) -> bool:
-        """Test whether the watcher wants to see the values in a loop that is exact."""
+        """Test whether the watcher wants the values inside a loop that could be run exactly."""
         if self._watcher is None or not self.is_here(computation):
             return False
         return self._watcher.looks_into(self._place, loop)
 
     def loop(self, loop: Instruction, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a loop's keywords, its condition and body watched."""
+        """Return a loop's keyword arguments with condition and body wrapped for the watcher."""
         return {
             **given,
             "condition": self._condition(loop, given["condition"]),
@@ -104,7 +106,7 @@ class Watched:
         return replace(body, call=call)
 
     def conditional(self, conditional: Instruction, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a conditional's keywords, its branches watched."""
+        """Return a conditional's keyword arguments with all branches wrapped for the watcher."""
         found = dict(given)
         for number, name in enumerate(("true_computation", "false_computation")):
             if name in given:
@@ -128,7 +130,7 @@ class Watched:
         return replace(branch, call=call)
 
     def selector(self, conditional: Instruction, selector: Enclosure) -> Enclosure:
-        """Decide for a branch, where several are legal and the watcher knows."""
+        """Replace an open selector by the watcher's branch, if that is legal."""
         assert self._watcher is not None
         if all_certain(selector):
             return selector

@@ -1,1 +1,2 @@
-"""Enclose every legal result of each opcode: one rule per opcode."""
+"""Enclosure rules: for each opcode the intervals of all legal results, given those of its
+operands."""

@@ -66,7 +66,8 @@ __all__ = [
 
 
 def _by_components(rule: Rule) -> Rule:
-    """Lift a rule to complex numbers whose components do not interact."""
+    """Extend a real rule to complex numbers, for ops that treat real and imaginary parts
+    separately."""
 
     def both(*operands: Enclosure) -> Enclosure:
         return joined(*(rule(*components) for components in zip(*map(parts, operands))))
@@ -82,8 +83,8 @@ def _by_kind(
     integer: Rule | None = None,
     complex_: Rule | None = None,
 ) -> Rule:
-    """Choose the rule by the operands' kind; without one, only certain operands give certain
-    results."""
+    """Make a rule that depends on the operands' kind. A kind without one gets the exact result for
+    certain operands, and anything for others."""
     otherwise = lifted(function, opcode)
     rules = {
         "float": float_ or otherwise,
@@ -100,7 +101,7 @@ def _corners(function: Function, operands: tuple[Enclosure, ...]) -> list[Array]
 
 
 def _pred(function: Function) -> Rule:
-    """Enclose a function of preds by trying all combinations of uncertain operands."""
+    """Enclose a function of preds by its value for all combinations of uncertain operands."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         corners = _corners(function, operands)
@@ -113,7 +114,7 @@ def _pred(function: Function) -> Rule:
 
 
 def _wrapping(function: Function, on_reals: Callable[..., Array], signs: tuple[int, ...]) -> Rule:
-    """Enclose integer arithmetic as real arithmetic where it cannot wrap; anything where it may."""
+    """Make a rule of integer arithmetic: the hull of the corners, anything where it may wrap."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         if all(map(all_certain, operands)):
@@ -133,7 +134,8 @@ def _wrapping(function: Function, on_reals: Callable[..., Array], signs: tuple[i
 
 
 def _is_outside(reals: list[Array], element_type: ElementType) -> Array:
-    """Test where float64 results (relative error 2**-52) may be out of an integer type's range."""
+    """Test where real results, in float64 with a relative error of 2**-52, may be outside of an
+    integer type's range."""
     low, high = (
         float(widened(x).astype(np.float64)) for x in (least(element_type), largest(element_type))
     )
@@ -143,12 +145,12 @@ def _is_outside(reals: list[Array], element_type: ElementType) -> Array:
 
 
 def _sum_invalid(lhs: Enclosure, rhs: Enclosure) -> Array:
-    """inf + -inf."""
+    """Test where inf + -inf is possible."""
     return (extreme(lhs, 1) & extreme(rhs, -1)) | (extreme(lhs, -1) & extreme(rhs, 1))
 
 
 def _difference_invalid(lhs: Enclosure, rhs: Enclosure) -> Array:
-    """inf - inf."""
+    """Test where inf - inf is possible."""
     return (extreme(lhs, 1) & extreme(rhs, 1)) | (extreme(lhs, -1) & extreme(rhs, -1))
 
 
@@ -174,9 +176,9 @@ subtract = _by_kind(
 
 
 def _either_of_tied(rule: Rule) -> Rule:
-    """Admit either operand of a minimum or maximum where both may be zero or subnormal: a machine
-    that takes subnormals for zeros finds them equal, and returns one of them as it is (x86's MINPS
-    with denormals-are-zero: Intel SDM, vol. 2, the second)."""
+    """Admit either operand of a minimum or maximum where both may be zero or subnormal: hardware
+    that treats subnormals as zeros finds them equal, and returns one of them unflushed (x86's MINPS
+    with denormals-are-zero returns the second: Intel SDM, vol. 2)."""
 
     def enclosed(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
         result = rule(lhs, rhs)
@@ -221,8 +223,8 @@ negate = _by_kind(
 
 
 def _ends(corners: list[Array], lhs: Enclosure, rhs: Enclosure) -> tuple[Array, Array]:
-    """Enclose products and quotients by the extremes of the corners. Where all corners are NaN
-    (infinities of both signs times zero), numbers in between give zero."""
+    """Compute the ends of products and quotients as the extremes of the corners. Where all corners
+    are NaN (infinities of both signs times zero), the numbers in between give zero."""
     low, high = least_of(*corners), greatest_of(*corners)
     inner = is_nan(low)
     if not inner.any():
@@ -257,8 +259,8 @@ multiply = _by_kind(
 
 
 def _divide(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Enclose quotients. Those by zero are open in f4 and f6, which have neither infinities nor
-    NaN: they are what a compiler makes of an infinity, the largest number or zero."""
+    """Enclose quotients. Division by zero is open in f4 and f6, which have neither infinities nor
+    NaN: a compiler may give the largest number or zero."""
     lhs, rhs = flushed(lhs), flushed(rhs)
     result, by_zero = _quotient(lhs, rhs), has_zero(rhs)
     is_lacking = result.element_type.bits < 8 and budget.current() is not budget.EXACT
@@ -291,7 +293,7 @@ divide = _by_kind(exact.divide, "divide", float_=_divide)
 
 
 def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Enclose powers of positive bases by the corners."""
+    """Enclose powers of positive bases by the corners; anything for other bases unless certain."""
     if lhs.is_point and rhs.is_point:
         return lifted(exact.power, "power")(flushed(lhs), flushed(rhs))
     lhs, rhs = flushed(lhs), flushed(rhs)
@@ -307,7 +309,8 @@ def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
 
 
 def _integer_power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Zero to a negative power is a division by zero, whose result is open."""
+    """Enclose integer powers of certain operands; zero to a negative power divides by zero and is
+    open."""
     result = lifted(exact.power, "power")(lhs, rhs)
     if budget.current() is budget.EXACT:
         return result
@@ -319,8 +322,8 @@ power = _by_kind(exact.power, "power", float_=_power, integer=_integer_power)
 
 
 def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Operands with several whole quotients admit anything up to the smaller magnitude, with the
-    dividend's sign."""
+    """Enclose remainders. Where the quotient may be several integers, any number up to the smaller
+    magnitude, with the dividend's sign, is legal."""
     lhs, rhs = flushed(lhs), flushed(rhs)
     certain = lifted(exact.remainder, "remainder")(lhs, rhs)
     if all_certain(lhs) and all_certain(rhs):
@@ -339,8 +342,9 @@ def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
 
 
 def _remainder_of_one_quotient(lhs: Enclosure, rhs: Enclosure) -> tuple[Array, Array, Array]:
-    """Find where the whole quotient n of a remainder is the same for all operands, and the ends of
-    the remainder there. x / y is monotone in x and in y, and so is x - n y: the corners tell."""
+    """Find the elements whose truncated quotient n is the same for all operands, and the ends of
+    the remainder there: x / y is monotone in x and in y, and so is x - n y, so the corners
+    decide."""
     corners = [(x, y) for x in (lhs.low, lhs.high) for y in (rhs.low, rhs.high)]
     found = [exact.remainder(x, y) for x, y in corners]
     wide = [[one.astype(np.float64) for one in (x, y, r)] for (x, y), r in zip(corners, found)]
@@ -355,7 +359,8 @@ remainder = _by_kind(exact.remainder, "remainder", float_=_remainder)
 
 
 def _atan2(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """atan2 is monotone in each operand away from the negative half of the x axis."""
+    """Enclose atan2 by the corners, as it is monotone in each operand away from the negative x
+    axis."""
     if lhs.is_point and rhs.is_point:
         return lifted(exact.atan2, "atan2")(flushed(lhs), flushed(rhs))
     lhs, rhs = flushed(lhs), flushed(rhs)

@@ -18,7 +18,7 @@ _SMALLEST_NORMAL = 2.0**-126  # of f32
 
 
 def _constant(value: float, operand: Enclosure) -> Enclosure:
-    """Enclose epsilon: an f32, also for wider operands, which may be flushed as such."""
+    """Enclose epsilon: an f32 for all operand types, so it is flushed as an f32."""
     known = point(rounded(np.asarray(value, np.float64), operand.element_type))
     if not budget.current().flushes or abs(value) >= _SMALLEST_NORMAL or value == 0:
         return known
@@ -51,7 +51,7 @@ _ENCLOSED = Instructions(
 def batch_norm_training(
     operand: Enclosure, scale: Enclosure, offset: Enclosure, *, epsilon: float, feature_index: int
 ) -> tuple[Enclosure, ...]:
-    """(normalised, mean, variance)."""
+    """Enclose (normalised operand, mean, variance)."""
     op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
     return op.training(operand, scale, offset)
 
@@ -66,7 +66,7 @@ def batch_norm_inference(
     epsilon: float,
     feature_index: int,
 ) -> Enclosure:
-    """Return the normalised operand."""
+    """Enclose the normalised operand."""
     op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
     return op.inference(operand, scale, offset, mean, variance)
 
@@ -81,6 +81,6 @@ def batch_norm_grad(
     epsilon: float,
     feature_index: int,
 ) -> tuple[Enclosure, ...]:
-    """Gradients of operand, scale and offset."""
+    """Enclose the gradients of operand, scale and offset."""
     op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
     return op.grad(operand, scale, mean, variance, grad_output)

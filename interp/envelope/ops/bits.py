@@ -1,4 +1,4 @@
-"""Enclose bit patterns: floats of one sign and width are ordered as their bits are."""
+"""Enclose bitcasts: floats of one sign are ordered as their bit patterns are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["bitcast_convert"]
 
 
 def bitcast_convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
-    """Reinterpret the ends; the bits of a NaN are open."""
+    """Enclose bitcast-convert by the bits of the ends; the bits of a NaN are open."""
     low = exact(operand.low, shape=shape)
     known = np.asarray(is_certain(operand))
     if budget.current() is not budget.EXACT:
@@ -47,7 +47,8 @@ def bitcast_convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
 
 
 def _regrouped(mask: Array, source: ElementType, value: Array) -> Array:
-    """Test where all elements that make up a result element fulfil the mask."""
+    """Combine a mask of operand elements to one of result elements: True where all operand elements
+    that the result element is made of are True."""
     target = type_of(value).bits
     if source.bits < target:
         mask = np.asarray(mask.all(axis=-1))
@@ -62,7 +63,7 @@ def _are_numbers(operand: Enclosure, value: Array) -> bool:
 
 
 def _is_below(array: Array) -> Array:
-    """Extract the sign bit."""
+    """Test for a set sign bit (the top bit of an unsigned integer)."""
     element_type = type_of(array)
     if element_type.is_float:
         return np.asarray(np.signbit(array))

@@ -1,8 +1,9 @@
-"""Sums of products in any order, with or without FMA, accumulated in the type that a peer uses.
+"""Enclose dots and convolutions: sums of products in any order, with or without FMA.
 
 For any order of n additions of rounded products the error is at most n u times the sum of the
 magnitudes, however large n is (Jeannerod, Rump: "Improved error bounds for inner products in
-floating-point arithmetic", SIAM J. Matrix Anal. Appl. 34, 2013); the result is rounded once more.
+floating-point arithmetic", SIAM J. Matrix Anal. Appl. 34, 2013); the result is rounded once more. u
+is half an ulp of 1 in the type in which the peer accumulates.
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ _OPERAND_BITS = {  # algorithm -> significant bits of the operands that it multi
 def rounding_error(
     terms: int | Array, element_type: ElementType, *, accumulates: bool = True
 ) -> float | Array:
-    """Bound the relative error of a sum of rounded terms, as a part of the sum of their magnitudes:
-    a tree of additions of height h errs by at most h u (Higham, "Accuracy and Stability of
-    Numerical Algorithms", 2002, section 4.2). ``accumulates``: in the type in which a peer
-    accumulates."""
+    """Bound the error of a sum of rounded terms relative to the sum of their magnitudes: a tree of
+    additions of height h errs by at most h u (Higham, "Accuracy and Stability of Numerical
+    Algorithms", 2002, section 4.2). ``accumulates``: u is that of the peer's accumulator, else of
+    ``element_type``."""
     own = int(finfo(element_type.numpy).nmant) + 1
     bits = budget.current().significant_bits(element_type) if accumulates else own
     return np.asarray((budget.current().additions(terms, element_type) + 2) * 2.0**-bits)
@@ -81,7 +82,7 @@ def dot(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
 ) -> Enclosure:
-    """Enclose dot, with operands rounded as ``algorithm`` says, or as a peer may round them."""
+    """Enclose dot, with factors rounded as ``algorithm`` says, or as the peer's budget permits."""
     exactly = partial(
         exact.dot,
         lhs_contracting_dims=lhs_contracting_dims,
@@ -97,7 +98,7 @@ def dot(
 
 
 def _is_open(operand: Enclosure) -> bool:
-    """Test for numbers that may be anything everywhere."""
+    """Test for a broadcast element that may be anything, so that every sum of products is open."""
     if not operand.element_type.is_float or not operand.low.size or not is_uniform(operand):
         return False
     return bool(operand.low.flat[0] == -np.inf and operand.high.flat[0] == np.inf)
@@ -117,8 +118,8 @@ def convolution(
     convolution_kind: str = "",
     sparsity_config: SparsityConfig | None = None,
 ) -> Enclosure:
-    """Enclose convolution: a sum has as many terms as the kernel has elements per output
-    feature. Sparse operands have all their elements first, at certain places."""
+    """Enclose convolution: a sum has as many terms as the kernel has elements per output feature.
+    Sparse operands are expanded first, which needs certain indices."""
     del convolution_kind
     operands = [lhs, rhs, *indices]
     for sparse in stored_sparsely(sparsity_config):
@@ -145,8 +146,8 @@ def convolution(
 def _with_padding(
     result: Enclosure, rhs: Enclosure, labels: ConvolutionDimensions, window: Window
 ) -> Enclosure:
-    """Let an infinity or NaN of a kernel meet the zeros of padding and of holes in lhs, with which
-    StableHLO defines a convolution: each sum of its feature may be NaN then."""
+    """Admit NaN in each sum of an output feature whose kernel has an infinity or NaN: StableHLO
+    multiplies the kernel with the zeros in padding and in holes of a dilated lhs, too."""
     is_padded = any(
         d.padding_low > 0 or d.padding_high > 0 or d.base_dilation > 1 for d in window.dimensions
     )
@@ -176,7 +177,7 @@ def ragged_dot(
     rhs_group_dims: tuple[int, ...] = (),
     operand_precision: tuple[str, ...] = (),
 ) -> Enclosure:
-    """Enclose ragged-dot for certain group sizes."""
+    """Enclose ragged-dot for certain group sizes; anything for uncertain ones."""
     if not all_certain(group_sizes):
         return anything(shape.dims, shape.element_type)
 
@@ -200,7 +201,7 @@ def ragged_dot(
 
 
 def _operand_bits(operands: Sequence[Enclosure], algorithm: str, precisions: Sequence[str]) -> int:
-    """Return the significant bits to which operands are rounded before they are multiplied."""
+    """Return the significant bits to which factors are rounded before they are multiplied."""
     if algorithm:
         return _OPERAND_BITS.get(algorithm, 64)
     types = (component_type(t) if t.is_complex else t for t in (x.element_type for x in operands))
@@ -214,9 +215,10 @@ def _contraction(
     terms: int,
     bits: int,
 ) -> Enclosure:
-    """Evaluate the product of the midpoints exactly; widen by the radii and the rounding errors.
-    Of f64 and c64 neither has all numbers of the other, and the language does not say in which of
-    them numbers of f64 are multiplied for a result of c64: XLA converts them first."""
+    """Enclose a contraction of balls: the product of the midpoints in float64, widened by the radii
+    and the rounding errors. Neither f64 nor c64 has all numbers of the other, and the language
+    leaves open in which of them f64 factors of a c64 result are multiplied; XLA converts them to
+    c64 first."""
     element_type = shape.element_type
     is_rounded = element_type.is_float or element_type.is_complex
     if not is_rounded or budget.current() is budget.EXACT:
@@ -250,7 +252,7 @@ def _complex_product(
     bits: int,
     component: ElementType,
 ) -> Enclosure:
-    """Enclose by components, each a sum of twice as many products."""
+    """Enclose a complex contraction by components, each a sum of twice as many products."""
     (a, b), (c, d) = ([_ball(flushed(part), bits) for part in parts(x)] for x in operands)
     real = enclosed_product([(1, a, c), (-1, b, d)], product, 2 * terms, component)
     imag = enclosed_product([(1, a, d), (1, b, c)], product, 2 * terms, component)
@@ -282,12 +284,15 @@ def _middle_and_radius(low: Array, high: Array) -> tuple[Array, Array]:
 def enclosed_product(
     pairs: Sequence[Pair], product: Product, terms: int, element_type: ElementType
 ) -> Enclosure:
-    """Enclose a sum of bilinear products of balls (midpoint and radius), added in any order."""
+    """Enclose a signed sum of contractions of balls (midpoint, radius, largest magnitude), whose
+    ``terms`` products are added in any order."""
     error = rounding_error(terms, element_type) + (terms + 2) * 2.0**-51
     middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
     for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
         middle = middle + sign * product(a, b)
-        most = most + product(a_radius / error + a_most, b_most)  # of magnitudes, and more
+        # ``most`` is multiplied by ``error`` in the end: so one product gives the rounding errors
+        # and the radius that stems from a's.
+        most = most + product(a_radius / error + a_most, b_most)
         if b_radius.any():
             radius = radius + product(a_most, b_radius)
     widened = partial(_widened, error=error, terms=terms, element_type=element_type)
@@ -296,6 +301,8 @@ def enclosed_product(
     result = between(low, high, np.asarray(False))
     if not overflows.any():
         return result
+    # ``most`` exceeds the magnitudes by the share of the radii, so an overflow that it finds is
+    # checked by the magnitudes themselves.
     magnitudes = sum(product(a[2], b[2]) for _, a, b in pairs)
     known = magnitudes + _whole_radius(most, radius, error, terms)
     overflows = ~(known <= float(finfo(element_type.numpy).max))
@@ -315,8 +322,8 @@ def _widened(
     terms: int,
     element_type: ElementType,
 ) -> tuple[Array, Array, Array]:
-    """Return the ends of sums, and where one may overflow, from their middles, magnitudes and the
-    radii that operands give."""
+    """Compute the ends of sums, and where one may overflow, from their midpoints, the sums of
+    magnitudes (``most``), and the radii that stem from the operands."""
     info = finfo(element_type.numpy)
     radius = _whole_radius(most, radius, error, terms)
     overflows = ~(most + radius <= float(info.max))
@@ -337,9 +344,9 @@ def with_specials(
     exactly: Product | None,
     product: Product,
 ) -> Enclosure:
-    """Let infinities and NaNs decide the sums they are in: the exact result, where operands are
-    certain (also if subnormals are flushed), the language defines it, and no partial sum of the
-    others overflows."""
+    """Replace sums that have infinite or NaN factors: by the exact result if the operands are
+    certain (also if subnormals are flushed) and no partial sum of the finite terms overflows, else
+    by anything. ``exactly`` is None where the language leaves the result open."""
     special = [(~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan) for x in operands]
     if not any(x.any() for x in special):
         return result

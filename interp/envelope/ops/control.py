@@ -13,7 +13,8 @@ __all__ = ["conditional", "while_"]
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value]) -> Value:
-    """Iterate while the condition is certain; once it is open, admit anything."""
+    """Enclose a loop by iterating its body while the condition is certain; anything once it is
+    open."""
     value = init
     for _ in range(MOST_TURNS):
         again = condition(value)
@@ -44,7 +45,8 @@ def conditional(
 
 
 def _choices(selector: Enclosure, count: int) -> list[int]:
-    """List the branches that may be taken; an index out of range chooses the last."""
+    """List the branches that an uncertain selector may choose; an index out of range chooses the
+    last."""
     if selector.low.dtype == np.bool_:
         taken = {bool(selector.low), bool(selector.high)}
         return sorted(0 if chosen else count - 1 for chosen in taken)

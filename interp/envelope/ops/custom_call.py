@@ -1,4 +1,5 @@
-"""Enclose custom calls: a table of targets with rules; others are known by their values only."""
+"""Enclose custom calls: a table of targets with rules; others give exact results for certain
+operands."""
 
 from __future__ import annotations
 
@@ -44,8 +45,9 @@ def custom_call(
     schedule: str = "",
     api_version: str = "",
 ) -> Value:
-    """Evaluate a custom call by ``TARGETS``, else by its values, of which floats are open: of
-    another library's function."""
+    """Enclose a custom call by its rule in ``TARGETS``. Without a rule it is the registered
+    function's value, if operands are certain and it has no floats; else anything, as another
+    library computes it."""
     del window, dim_labels, feature_group_count, batch_group_count, operand_layout_constraints
     del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
     del padding_type, literal, operand_precision, schedule, api_version
@@ -72,7 +74,7 @@ def _topk(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
 
 
 def _slice_to_dynamic(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
-    """Cut to the sizes, which the walk requires to be certain."""
+    """Enclose SliceToDynamic: cut to the sizes, which the evaluation requires to be certain."""
     sizes = tuple(size.low for size in operands[1:])
     cut = exact.TARGETS["SliceToDynamic"]
     return moved(lambda x: cut((x, *sizes), shape, config), operands[0])
@@ -90,7 +92,8 @@ def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Va
 
 
 def _of_lapack(name: str, rule: lapack.Target) -> Target:
-    """Apply a LAPACK rule; under an exact budget, the interpreter's own function."""
+    """Make a target's rule from that of a LAPACK routine; under an exact budget, the interpreter's
+    own."""
 
     def target(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
         if budget.current() is not budget.EXACT:

@@ -61,7 +61,7 @@ _INF = np.inf
 
 
 def _real(rule: Rule, function: Function, opcode: str) -> Rule:
-    """Make the rule for floats; complex operands have rules of their own."""
+    """Make the rule of a real function, with :func:`function_of_complex` for complex operands."""
     complex_rule = function_of_complex(function, opcode)
 
     def op(operand: Enclosure) -> Enclosure:
@@ -120,7 +120,7 @@ tanh = _monotone("tanh")
 
 
 def _magnitude(operand: Enclosure) -> Enclosure:
-    """Enclose the absolute values of the operand, without error."""
+    """Enclose the absolute values of a real operand."""
     ends = [exact.abs_(x) for x in operand.ends()]
     if operand.is_point:
         return Enclosure(ends[0], ends[0], operand.nan)
@@ -129,7 +129,7 @@ def _magnitude(operand: Enclosure) -> Enclosure:
 
 
 def abs_(operand: Enclosure) -> Enclosure:
-    """Enclose abs; the least integer stays negative."""
+    """Enclose abs; of the least integer it is that integer, as negation wraps."""
     if operand.element_type.is_complex:
         return function_of_complex(exact.abs_, "abs")(operand)
     if operand.element_type.is_float or operand.is_point:
@@ -148,7 +148,7 @@ def sign(operand: Enclosure) -> Enclosure:
 
 
 def _even(opcode: str) -> Rule:
-    """Make the rule of an even function that grows with the magnitude."""
+    """Make the rule of an even function that grows with the magnitude of its operand."""
     grows = monotone(getattr(exact, opcode), opcode)
     return _real(lambda operand: grows(_magnitude(operand)), getattr(exact, opcode), opcode)
 
@@ -176,7 +176,7 @@ rsqrt = _real(_rsqrt, exact.rsqrt, "rsqrt")
 
 
 def _reaches(operand: Enclosure, offset: float, period: float) -> Array:
-    """Test where an enclosure may contain offset + n · period for an integer n."""
+    """Test which intervals may contain offset + n · period for an integer n."""
     low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
     slack = 1e-12 * (1 + np.maximum(np.abs(low), np.abs(high)))
     first = np.ceil((low - offset - slack) / period)
@@ -184,7 +184,8 @@ def _reaches(operand: Enclosure, offset: float, period: float) -> Array:
 
 
 def _wave(opcode: str, maximum: float) -> Rule:
-    """Make the rule of sine or cosine: ±1 where an extremum may lie inside, else the ends."""
+    """Make the rule of sine or cosine: ±1 where an interval may contain an extremum, else the
+    ends."""
     function = getattr(exact, opcode)
 
     def rule(operand: Enclosure) -> Enclosure:

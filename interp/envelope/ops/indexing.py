@@ -1,4 +1,4 @@
-"""Enclose scatters: updates of one place may be applied in any order."""
+"""Enclose scatter and select-and-scatter: updates of one element may be applied in any order."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def scatter(
     input_batching_dims: tuple[int, ...] = (),
     scatter_indices_batching_dims: tuple[int, ...] = (),
 ) -> Any:
-    """Float sums in any order; folds that grow with every element by their ends."""
+    """Enclose scatter: sums of floats in any order, monotone folds by their ends, replacements
+    where different updates of one element are open, anything where indices are uncertain."""
     del indices_are_sorted, unique_indices
     count = len(operands) // 2
     values, indices, updates = operands[:count], operands[count], operands[count + 1 :]
@@ -121,9 +122,9 @@ def select_and_scatter(
     scatter: Callee[Any],
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Enclosure:
-    """Enclose select-and-scatter: where the operand is certain (also if subnormals are flushed), so
-    is each window's choice, and the rest is a scatter. With padding XLA searches in another order.
-    """
+    """Enclose select-and-scatter. Where the operand is certain (also if subnormals are flushed),
+    each window's choice is, and the rest is a scatter; else anything. With padding XLA searches a
+    window in another order, so among equal elements any may be chosen."""
     result = _selected_and_scattered(operand, source, init, select, scatter, window)
     if budget.current() is budget.EXACT or not _has_padding(window):
         return result
@@ -182,7 +183,7 @@ def _selected_and_scattered(
 
 
 def _keeps_last(to_apply: Callee[Any]) -> bool:
-    """Test whether an update replaces what is there."""
+    """Test for a computation that returns its second parameter: the update replaces the element."""
     parameters = to_apply.computation.parameters
     return len(parameters) == 2 and to_apply.computation.root == parameters[1].name
 
@@ -194,13 +195,13 @@ def _several(
     to_apply: Callee[Any],
     attributes: dict[str, Any],
 ) -> Array:
-    """Test where different updates meet at one place, of which any may come last."""
+    """Test which elements get different updates, any of which may come last."""
     if budget.current() is budget.EXACT:
         return np.asarray(np.False_)
 
     def meet(*arguments: Array) -> tuple[Array, ...]:
-        """Return what is at each place, whether that is an update, and whether different updates
-        met there."""
+        """Combine (low, high, nan, is an update, has different updates) of an element with an
+        update."""
         low, high, nan, met, several, *new = arguments
         same = nan == new[2]
         for one, other in ((low, new[0]), (high, new[1])):
@@ -221,6 +222,8 @@ def _by_ends(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
     high = low if points else scattered(value.high, update.high)
     if not (value.nan.any() or update.nan.any()):
         return Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
+    # A NaN reaches an element if its flag shows in the fold of the flags: a 1 among zeros shows in
+    # a maximum, a 0 among ones in a minimum.
     flags = [x.nan.astype(low.dtype) for x in (value, update)]
     free = [(~x.nan).astype(low.dtype) for x in (value, update)]
     one = np.ones((), low.dtype)
@@ -235,8 +238,8 @@ def _added(
     attributes: dict[str, Any],
     scattered: Any,
 ) -> Enclosure:
-    """Enclose the sums where updates land. All else is a sum of nothing but the value: by blocks,
-    since it is most of a table of embeddings."""
+    """Enclose the sums where updates land. Elsewhere the value is only rounded again, in blocks,
+    since that is most of a table of embeddings."""
     if budget.current() is budget.EXACT:
         return _summed(value, update, scattered)
     offset, inside = targets(value.shape, indices, update.shape, ScatterDimensions(**attributes))
@@ -245,7 +248,7 @@ def _added(
     nothing = moved(lambda x: x[:0], taken)
 
     def added(target: Array, update: Array) -> Array:
-        """Add in float64, of whose roundings the enclosure of a sum knows."""
+        """Add in float64, whose roundings :func:`sum_of` accounts for."""
         return np.asarray(target + np.bincount(segments, update.astype(np.float64), met.size))
 
     kept = in_blocks(lambda one: _summed(one, nothing, lambda target, none: target), [flat])

@@ -1,5 +1,4 @@
-"""Enclose LAPACK and BLAS routines that are ops of the language, as other libraries compute
-them."""
+"""Enclose LAPACK and BLAS routines that correspond to ops of the language, by the ops' rules."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ Target = Callable[[tuple[Enclosure, ...], str], Value]
 
 
 def _potrf(operands: tuple[Enclosure, ...], config: str) -> Value:
-    """(factor, info): the factor is open where a matrix may not be positive definite, and so is
-    info, the number of the failing pivot."""
+    """Enclose (factor, info): open where a matrix may not be positive definite; info is the number
+    of the failing pivot."""
     (operand,) = operands
     size = operand.shape[-1]
     lower = letter(config, "uplo") == "L"
@@ -39,7 +38,7 @@ def _potrf(operands: tuple[Enclosure, ...], config: str) -> Value:
 
 
 def _getrf(operands: tuple[Enclosure, ...], config: str) -> Value:
-    """(factors, pivots from 1, info): all open where the pivots are, and where the matrix is not
+    """Enclose (factors, pivots from 1, info): all open where pivots are, or the matrix is not
     square."""
     del config
     (operand,) = operands
@@ -69,7 +68,8 @@ def _trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
 
 
 def _blas_trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
-    """(left_side, lower, transposed, unit_diagonal, m, n, batch, alpha, a, b)."""
+    """Enclose a triangular solve; operands are (left_side, lower, transposed, unit_diagonal, m, n,
+    batch, alpha, a, b)."""
     del config
     alpha, a, b = operands[7:]
     known = all(map(all_certain, (*operands[:4], alpha)))

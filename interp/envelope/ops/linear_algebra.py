@@ -1,7 +1,7 @@
-"""Enclose Fourier transforms, Cholesky factors and triangular systems of any usual algorithm.
+"""Enclose Fourier transforms, Cholesky and LU factors, and triangular systems.
 
-Bounds are those of error analysis (Higham, "Accuracy and Stability of Numerical Algorithms"), which
-hold for every usual algorithm, not of one.
+Bounds are those of error analysis, which hold for every usual algorithm, not of one. Numbers in
+parentheses are theorems of Higham, "Accuracy and Stability of Numerical Algorithms", 2002.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _SMALL = 0.1  # a first-order bound holds for perturbations below this
 
 
 def fft(operand: Enclosure, *, fft_type: str, fft_length: tuple[int, ...]) -> Enclosure:
-    """Bound each element's error by a part of the norm of all elements that are transformed with
-    it."""
+    """Enclose a Fourier transform: the error of each element is bounded relative to the norm of all
+    elements of its transform."""
     given: dict[str, Any] = {"fft_type": fft_type, "fft_length": fft_length}
     value = exact.fft(operand.low, **given)
     if budget.current() is budget.EXACT and all_certain(operand):
@@ -75,7 +75,7 @@ def _norm(values: Array, axes: tuple[int, ...]) -> Array:
 
 
 def cholesky(operand: Enclosure, *, lower: bool = False) -> Enclosure:
-    """Enclose the factors that usual algorithms give, blocked inversion included."""
+    """Enclose Cholesky factors of usual algorithms, blocked inversion included."""
     value = exact.cholesky(operand.low, lower=lower)
     if budget.current() is budget.EXACT and all_certain(operand):
         return point(value)
@@ -83,9 +83,9 @@ def cholesky(operand: Enclosure, *, lower: bool = False) -> Enclosure:
 
 
 def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
-    """Bound how a perturbation of the matrix by so many roundings of ``|L| |L*|`` (10.3) moves its
-    factor L (J.-g. Sun, "Componentwise perturbation bounds for some matrix decompositions", 1992);
-    anything where a matrix is nearly singular, or not positive definite."""
+    """Enclose Cholesky factors with a backward error of ``units`` roundings of ``|L| |L*|`` (10.3),
+    by the perturbation bound of J.-g. Sun ("Componentwise perturbation bounds for some matrix
+    decompositions", 1992); anything where a matrix is nearly singular, or not positive definite."""
     middle, radius = _middle(operand)
     factor = exact.cholesky(middle, lower=lower)
     if not lower:
@@ -95,6 +95,8 @@ def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
     change = inverse @ (backward + _symmetric(radius, lower)) @ _transposed(inverse)
     known = np.asarray((change.sum(axis=-1) < _CONTRACTING).all(axis=-1))[..., None, None]
     change = np.where(known, change, 0.0)
+    # The sum of change + change² + …, which converges since its row sums are below 1: so the bound
+    # holds to all orders, not just the first.
     all_orders = np.linalg.solve(np.eye(operand.shape[-1]) - change, change)
     error = np.where(known, 1.01 * magnitudes @ np.tril(all_orders), np.inf)
     if not lower:
@@ -105,11 +107,11 @@ def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
 
 
 def eliminated(operand: Enclosure) -> tuple[Enclosure, Array, Array]:
-    """Enclose the factors L and U of ``P A`` that usual algorithms with partial pivoting give, in
-    one matrix: U, and L below its diagonal of ones. Perturbing A by so many roundings of
-    ``|L| |U|`` (9.3) moves the factors by the bound of J.-G. Sun (as in :func:`factored`). Returns
-    the factors, the pivots from 0, and the matrices whose pivots are certain: anything is legal
-    where a matrix is nearly singular or a candidate nearly as large as the pivot."""
+    """Enclose LU factors of ``P A`` by partial pivoting, in one matrix: U, and L below its diagonal
+    of ones. The backward error is some roundings of ``|L| |U|`` (9.3), its effect bounded by J.-G.
+    Sun (as in :func:`factored`). Return the factors, the pivots from 0, and a mask of the matrices
+    whose pivots are certain: anything is legal where a matrix is nearly singular, or a candidate
+    nearly as large as the pivot."""
     middle, radius = _middle(operand)
     factors, order, pivots = _pivoted(middle)
     size = operand.shape[-1]
@@ -132,8 +134,8 @@ def eliminated(operand: Enclosure) -> tuple[Enclosure, Array, Array]:
 
 
 def _pivoted(matrices: Array) -> tuple[Array, Array, Array]:
-    """Factor with partial pivoting by LAPACK's magnitude: the factors, the order of the rows, and
-    the row that each was exchanged with."""
+    """Factor with partial pivoting by LAPACK's magnitude; return the packed factors, the
+    permutation of the rows, and the row that each was exchanged with."""
     factors, size = matrices.copy(), matrices.shape[-1]
     order = np.broadcast_to(np.arange(size), matrices.shape[:-1]).copy()
     pivots = order.copy()
@@ -158,8 +160,8 @@ def _magnitude(values: Array) -> Array:
 
 
 def _is_largest(lower: Array, upper: Array, error: Array, relative: Array) -> Array:
-    """Test whether every pivot exceeds the candidates below it, by LAPACK's magnitude, for
-    multipliers off by ``error`` and pivots by ``relative``."""
+    """Test whether every pivot exceeds the candidates below it, by LAPACK's magnitude, with an
+    absolute error ``error`` of the multipliers and a relative one of the pivots."""
     pivots = np.diagonal(upper, axis1=-2, axis2=-1)[..., None, :]
     slack = error + 2 * relative[..., None, :]
     candidates = _magnitude(lower * pivots) + math.sqrt(2) * slack * np.abs(pivots)
@@ -168,9 +170,9 @@ def _is_largest(lower: Array, upper: Array, error: Array, relative: Array) -> Ar
 
 
 def indefinite(operand: Enclosure, *, lower: bool) -> Array:
-    """Test for matrices of which no algorithm finds a factor: a computed factor is that of a
-    positive definite matrix within the bound (10.3), and the distance to the nearest one is at
-    least the magnitude of the least, negative eigenvalue."""
+    """Test for matrices for which every algorithm fails. A computed factor is that of a positive
+    definite matrix within the bound (10.3), and the distance to the nearest one is at least the
+    magnitude of the least, negative eigenvalue."""
     middle, radius = _middle(operand)
     matrix = _symmetric(middle, lower)
     known = np.asarray(np.isfinite(matrix).all(axis=(-2, -1)))[..., None, None]
@@ -184,7 +186,7 @@ def indefinite(operand: Enclosure, *, lower: bool) -> Array:
 
 
 def _symmetric(matrix: Array, lower: bool) -> Array:
-    """Mirror the triangle that is read."""
+    """Complete a Hermitian matrix from the triangle that is stored."""
     if lower:
         return np.asarray(np.tril(matrix) + _transposed(np.tril(matrix, -1)).conj())
     return np.asarray(np.triu(matrix) + _transposed(np.triu(matrix, 1)).conj())
@@ -199,7 +201,7 @@ def triangular_solve(
     unit_diagonal: bool = False,
     transpose_a: str = "",
 ) -> Enclosure:
-    """Enclose substitution and blocked inversion (8.2, 14.2), of which the latter is less
+    """Enclose solutions by substitution (8.2) and by blocked inversion (14.2), which is less
     accurate."""
     given: dict[str, Any] = {"left_side": left_side, "lower": lower}
     given |= {"unit_diagonal": unit_diagonal, "transpose_a": transpose_a}
@@ -231,7 +233,7 @@ def triangular_solve(
 
 
 def _operated(matrix: Array, lower: bool, unit_diagonal: bool, transpose_a: str) -> Array:
-    """Take the triangle that is read, transposed as asked."""
+    """Take the stored triangle, with its unit diagonal, transposed or adjoint as asked."""
     triangle = np.tril(matrix) if lower else np.triu(matrix)
     if unit_diagonal:
         diagonal = np.arange(matrix.shape[-1])
@@ -246,8 +248,8 @@ def _transposed(matrices: Array) -> Array:
 
 
 def _inverse(matrices: Array) -> Array:
-    """Invert triangles; NaN where one is singular. Triangular inversion needs no elimination, which
-    could meet a pivot of zero where there is none."""
+    """Invert triangular matrices; NaN where one is singular. A lower triangle is reversed to an
+    upper one, in which NumPy's elimination meets no zero pivot."""
     size = matrices.shape[-1]
     diagonal = np.arange(size)
     usable = np.isfinite(matrices).all(axis=(-1, -2)) & (
@@ -262,8 +264,8 @@ def _inverse(matrices: Array) -> Array:
 
 
 def _unit(value: Array) -> float:
-    """Half an ulp of 1 in the type itself: whatever a peer computes in, intermediate steps are
-    stored in it."""
+    """Return u, half an ulp of 1 in the element type: whatever a peer computes in, intermediate
+    values are stored in that type."""
     return float(max(2.0 ** -(finfo(type_of(value.real).numpy).nmant + 1), _LEAST_UNIT))
 
 
@@ -272,8 +274,8 @@ def _most(value: Array) -> float:
 
 
 def _middle(operand: Enclosure) -> tuple[Array, Array]:
-    """Midpoints in float64 or complex128, and radii; NaN where an end is not finite. Subnormals may
-    be taken for zero."""
+    """Return midpoints, in float64 or complex128, and radii; NaN where an end is not finite. Radii
+    include flushing of subnormals."""
     wide = np.complex128 if operand.element_type.is_complex else np.float64
     low, high = operand.low.astype(wide), operand.high.astype(wide)
     middle = low if operand.is_point else low + (high - low) / 2
@@ -289,7 +291,8 @@ def _middle(operand: Enclosure) -> tuple[Array, Array]:
 
 
 def _around(value: Array, error: Array, dtype: np.dtype[Any]) -> Enclosure:
-    """Widen values by an error; anything where either is not finite."""
+    """Enclose values with an absolute error; anything where either is not finite, or may
+    overflow."""
     element_type = type_of(np.empty(0, dtype))
     part = type_of(np.empty(0, dtype).real)
     info = finfo(part.numpy)

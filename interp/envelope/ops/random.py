@@ -14,7 +14,8 @@ __all__ = ["rng", "rng_get_and_update_state"]
 
 
 def rng(*operands: Enclosure, distribution: str, shape: ArrayShape) -> Enclosure:
-    """Admit any number of [a, b), to b − 1 for integers, where a is below b; else anything."""
+    """Enclose rng: any number of [a, b), for integers up to b − 1, where a is below b; else
+    anything."""
     if budget.current() is budget.EXACT and all(map(all_certain, operands)):
         return point(exact.rng(*(x.low for x in operands), distribution=distribution, shape=shape))
     element_type = shape.element_type

@@ -1,4 +1,4 @@
-"""Enclose folds of many elements into one, in any order."""
+"""Enclose reduce: folds of many elements into one, in any order."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _MOST_STEPS = 4096  # a fold in order of more uncertain elements is not followed
 
 
 def reduce(*operands: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]) -> Value:
-    """Any order of the elements; of one element that element itself, too, as if the init were an
-    identity, which it should be."""
+    """Enclose reduce with the elements in any order. The fold of a single element may also be that
+    element itself, as compilers take the init for an identity."""
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
     result = _folded(inputs, inits, dimensions, to_apply)
@@ -59,8 +59,8 @@ def separately(
     in_order: Callable[[], Value],
     dims: tuple[int, ...],
 ) -> Value:
-    """Enclose a fold that rounds by the sums in it and the parts that do not round; else
-    anything."""
+    """Enclose a fold of several values whose computation combines each with its own elements: float
+    sums by ``totals``, folds without rounding by ``in_order``, and anything for the rest."""
     types = [x.element_type for x in leaves(to_apply.computation.root_instruction.shape)]
     opcodes = fold_orders.separate(to_apply.computation)
     found = [anything(dims, element_type) for element_type in types]
@@ -127,7 +127,8 @@ def _in_some_order(
     dimensions: tuple[int, ...],
     to_apply: Callee[Value],
 ) -> Value:
-    """Enclose a fold in order; admit anything where another order may show."""
+    """Enclose a fold by its result in order, and by anything where another order may give
+    another."""
     steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
     if steps == 0 or steps > _MOST_STEPS:  # the init, or all of it is open
         return _in_order(inputs, inits, dimensions, to_apply)
@@ -154,7 +155,7 @@ def _in_some_order(
 
 
 def _rows(operand: Array, dimensions: tuple[int, ...], init: Array) -> Array:
-    """Arrange what is folded along the first axis, the init first."""
+    """Arrange the folded elements along the first axis, the init first."""
     kept = [axis for axis in range(operand.ndim) if axis not in dimensions]
     dims = [operand.shape[axis] for axis in kept]
     steps = math.prod(operand.shape[axis] for axis in dimensions)
@@ -171,9 +172,11 @@ def sum_of(
     *,
     accumulates: bool = True,
 ) -> Enclosure:
-    """Enclose a sum of ``terms`` from the float64 sums of its low ends, high ends and magnitudes;
-    ``accumulates``: in the type a peer accumulates in, or in memory, rounded at each step."""
+    """Enclose a sum of ``terms`` numbers in any order, from the float64 sums of its low ends, high
+    ends and magnitudes. ``accumulates``: in a peer's accumulator, else rounded to its type at each
+    step."""
     part = rounding_error(terms, element_type, accumulates=accumulates)
+    # 2**-51: the float64 sums of the ends and magnitudes are rounded, too.
     error = magnitudes * (part + terms * 2.0**-51)
     info = finfo(element_type.numpy)
     if budget.current().flushes:
@@ -215,7 +218,7 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
 
 
 def is_small(magnitudes: Array, operand: Enclosure) -> Array:
-    """Test where no order of the finite addends overflows."""
+    """Test which sums of finite addends overflow in no order."""
     return np.asarray(magnitudes < float(finfo(operand.low.dtype).max) / 2)
 
 
@@ -226,7 +229,8 @@ def with_specials(
     init: Enclosure,
     total: Callable[[Array], Array],
 ) -> Enclosure:
-    """Let infinities and NaNs decide: any order gives the same, where they are certain."""
+    """Replace sums, where ``known`` is set, by that of their infinities and NaNs alone, which is
+    the same in any order; only for certain operands."""
     if not (all_certain(operand) and all_certain(init)):
         return result
     with np.errstate(all="ignore"):
@@ -238,8 +242,8 @@ def with_specials(
 def _folded_ends(
     operand: Enclosure, init: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]
 ) -> Enclosure:
-    """Enclose a fold that is monotone in every element by folding the ends; any NaN makes it
-    NaN."""
+    """Enclose a fold that is monotone in every element by the folds of the ends; NaN is legal if an
+    element may be NaN."""
     fold = Callee(to_apply.computation, lambda *ends: ends)  # only its monoid is asked for
     low = exact.reduce(operand.low, init.low, dimensions=dimensions, to_apply=fold)
     points = operand.is_point and init.is_point
@@ -278,8 +282,9 @@ def _in_order(
 def in_any_order(
     product: Enclosure, operand: Enclosure, init: Enclosure, total: Callable[[Array], Array]
 ) -> Enclosure:
-    """Widen a product for another order of its factors: as many roundings more, and anything where
-    a partial product could overflow or underflow. ``total`` sums over the factors."""
+    """Widen a product for another order of its factors: by one more rounding for each, and to
+    anything where a partial product could overflow or underflow. ``total`` sums over the
+    factors."""
     element_type, info = product.element_type, finfo(product.low.dtype)
     terms = int(total(np.ones(operand.shape)).max(initial=0)) + 1
     (high, low), (init_high, init_low) = map(_logarithms, (operand, init))
@@ -292,7 +297,8 @@ def in_any_order(
 
 
 def _logarithms(value: Enclosure) -> tuple[Array, Array]:
-    """log2 of the greatest and the least magnitudes; zeros stay zeros in any order."""
+    """Compute log2 of the largest and the least magnitude; 0 for certain zeros, which stay zero in
+    any order."""
     low, high = (np.abs(end.astype(np.float64)) for end in (value.low, value.high))
     least = np.where((value.low <= 0) & (value.high >= 0), 0.0, np.minimum(low, high))
     logs = np.log2(np.maximum(low, high)), np.log2(least)

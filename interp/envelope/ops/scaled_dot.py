@@ -35,7 +35,7 @@ def scaled_dot(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
 ) -> Enclosure:
-    """Scales of blocks, as in the interpreter."""
+    """Enclose scaled-dot: a contraction of scaled factors, one scale for each block of elements."""
     del operand_precision, algorithm
     dims: dict[str, Any] = {
         "lhs_contracting_dims": lhs_contracting_dims,
@@ -64,8 +64,8 @@ def scaled_dot(
 
 
 def _factor(operand: Enclosure, scale: Enclosure) -> Enclosure:
-    """Scale an operand in float64; admit zero where something may be flushed, anything where it
-    overflows."""
+    """Multiply an operand with its scales in float64; zero is legal where something may be flushed,
+    anything where the product overflows."""
     low, high = _with_zero(*(x.astype(np.float64) for x in (operand.low, operand.high)))
     nan = operand.nan
     if scale.shape:
@@ -79,7 +79,7 @@ def _factor(operand: Enclosure, scale: Enclosure) -> Enclosure:
 
 
 def _spread(scale: Array, dims: tuple[int, ...]) -> Array:
-    """Repeat each scale over its block."""
+    """Repeat each scale over its block of elements."""
     factors = scale.astype(np.float64)
     for axis, extent in enumerate(dims):
         factors = np.repeat(factors, extent // max(scale.shape[axis], 1), axis)

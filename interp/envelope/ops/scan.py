@@ -28,8 +28,9 @@ def scan(
     is_reverse: bool = False,
     is_associative: bool = False,
 ) -> Value:
-    """Only what takes slices and carries alike can be grouped. Then sums of floats may come in any
-    grouping, and what does not round is the same in all; anything else is open."""
+    """Enclose scan in order. If it is declared associative and combines slices and carries alike,
+    sums of floats are legal in any grouping, results without rounding are the same in all, and
+    others are open."""
     (dimension,) = dimensions
     found = _results(operands, to_apply, dimension, num_carries, is_reverse, is_associative)
     return found if isinstance(shape, TupleShape) else found[0]
@@ -95,14 +96,15 @@ def _in_order(
 def _may_be_grouped(
     inputs: Sequence[Enclosure], carries: Sequence[Enclosure], dimension: int
 ) -> bool:
-    """Test whether the computation can combine two slices, or two carries."""
+    """Test whether slices have the types and shapes of carries, so that two of either can be
+    combined."""
     taken = [(x.low.dtype, (*x.shape[:dimension], *x.shape[dimension + 1 :])) for x in inputs]
     return taken == [(x.low.dtype, x.shape) for x in carries]
 
 
 def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]] | None:
-    """Return for each result the number of the slice and carry it combines, and the opcode; None
-    for other computations."""
+    """List, for each result, the number of the slice and carry that it combines, and the opcode;
+    None for computations that do anything else."""
     by_name = {i.name: i for i in to_apply.computation.instructions}
     parameters = [parameter.name for parameter in to_apply.computation.parameters]
     pairs = [sorted((parameters[n], parameters[n + num_carries])) for n in range(num_carries)]
@@ -119,7 +121,7 @@ def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]]
 def _running_sums(
     operand: Enclosure, init: Enclosure, dimension: int, is_reverse: bool
 ) -> Enclosure:
-    """Enclose prefix sums of finite numbers in any grouping; anything else is open."""
+    """Enclose prefix sums in any grouping; anything if a number may be infinite or NaN."""
     values, start = flushed(operand), flushed(init)
     finite = all((np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan).all() for x in (values, start))
     if not finite:

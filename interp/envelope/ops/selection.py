@@ -64,7 +64,7 @@ def _one(x: _Ends, y: _Ends) -> Array:
 
 
 def iota(*, iota_dimension: int, shape: ArrayShape) -> Enclosure:
-    """Enclose iota as itself, except the first element of a type without zero."""
+    """Enclose iota as itself; the first element is open in a type without zero."""
     value = data_movement.iota(iota_dimension=iota_dimension, shape=shape)
     if budget.current() is budget.EXACT or not is_nan(value).any():
         return point(value)
@@ -79,8 +79,8 @@ def _truth(may: Array, must: Array) -> Enclosure:
 
 
 def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -> Enclosure:
-    """Both answers where the ends leave both open, and where NaN is legal but not certain. The
-    sign of a NaN is open, which TOTALORDER asks for."""
+    """Enclose comparisons: both answers where intervals overlap, or NaN is legal but not certain.
+    For TOTALORDER a NaN may come first or last, as its sign is open."""
     if lhs.element_type.is_complex:
         return lifted(lambda a, b: exact.compare(a, b, direction=direction, type=type))(lhs, rhs)
     in_total = type == "TOTALORDER" and lhs.element_type.is_float
@@ -104,13 +104,13 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
 
 
 def _in_f32(operand: Enclosure) -> Enclosure:
-    """Convert numbers of f8e8m0fnu, all of which f32 has."""
+    """Convert f8e8m0fnu to f32, which has all of its numbers."""
     low, high = (x.astype(np.float32) for x in (operand.low, operand.high))
     return Enclosure(low, high, operand.nan)
 
 
 def _compared_with_itself(value: Enclosure, direction: str, in_total: bool) -> Enclosure:
-    """Enclose the comparison of one value, whatever it is, with itself: a test for NaN."""
+    """Enclose the comparison of a value with itself, which tests for NaN, whatever its interval."""
     never = np.broadcast_to(np.False_, value.shape)
     if direction in ("LT", "GT") or (in_total and direction == "NE"):
         return point(never)
@@ -135,7 +135,7 @@ def select(pred: Enclosure, on_true: Enclosure, on_false: Enclosure) -> Enclosur
 
 
 def complex_(real: Enclosure, imag: Enclosure) -> Enclosure:
-    """Enclose a rectangle of the complex plane."""
+    """Enclose complex numbers by a rectangle of the complex plane."""
     return moved_numbers(exact.complex_, (real, imag), real.nan | imag.nan)
 
 
@@ -159,14 +159,15 @@ def moved_numbers(function: Function, operands: tuple[Enclosure, ...], nan: Arra
 
 
 def is_finite(operand: Enclosure) -> Enclosure:
-    """False is legal where an end is infinite or NaN is legal."""
+    """Enclose is-finite: False is legal where an end is infinite or NaN is legal."""
     low, high = (exact.is_finite(end) for end in (operand.low, operand.high))
     between_ends = ~is_nan(operand.low) & (operand.low < operand.high)
     return _truth(low | high | between_ends, low & high & ~operand.nan)
 
 
 def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
-    """Monotone, but for integers that wrap; NaN becomes the integer zero, and true."""
+    """Enclose conversions by those of the ends, as they are monotone; anything where integers wrap.
+    NaN becomes the integer zero, and true."""
     source, target = operand.element_type, shape.element_type
     if source.is_complex or target.is_complex:
         return _by_components(operand, shape)
@@ -198,7 +199,7 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
 def _also_through_f32(
     operand: Enclosure, values: Sequence[Array], shape: ArrayShape
 ) -> tuple[Array, Array]:
-    """Admit that ends are rounded twice: to f32, then to the result's type."""
+    """Enclose f64 ends converted to a narrow type directly, or rounded to f32 first."""
     in_f32 = [exact.convert(x, shape=replace(shape, element_type=F32)) for x in operand.ends()]
     twice = [exact.convert(x, shape=shape) for x in in_f32]
     low, high = least_of(values[0], twice[0]), greatest_of(values[-1], twice[-1])
@@ -207,8 +208,8 @@ def _also_through_f32(
 
 
 def _beyond(operand: Enclosure, result: Enclosure) -> Enclosure:
-    """Open what the target type cannot represent, which is left to the compiler: negative numbers
-    without a sign bit; too large numbers and NaN without infinity and NaN."""
+    """Admit anything for numbers that the target type cannot represent: negative ones without a
+    sign bit, too large ones and NaN in a type without infinity and NaN."""
     if budget.current() is budget.EXACT:
         return result
     low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
@@ -223,8 +224,8 @@ def _beyond(operand: Enclosure, result: Enclosure) -> Enclosure:
 
 
 def _or_kept_wide(operand: Enclosure, result: Enclosure) -> Enclosure:
-    """Admit anything where a number of a type without infinity may be any: it may be kept in f32,
-    and be beyond that type's largest."""
+    """Admit anything where every number of a type without infinity is legal: the value may be kept
+    in f32, beyond the largest of them."""
     source = operand.element_type
     is_exact = budget.current() is budget.EXACT
     if is_exact or not source.is_float or represents_infinity(source):
@@ -234,8 +235,8 @@ def _or_kept_wide(operand: Enclosure, result: Enclosure) -> Enclosure:
 
 
 def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, Array]:
-    """Ends in a type of no infinity, where what is too large becomes NaN: the numbers between are
-    none, also where both are too large, on either side."""
+    """Replace NaN ends of a type without infinity, which stand for too large numbers, where the
+    interval has numbers in between: NaN at one end only, or at both with zero inside."""
     lost = [is_nan(end) & ~is_nan(operand.low) for end in (low, high)]
     if low is high or not any(x.any() for x in lost):
         return low, high
@@ -247,7 +248,7 @@ def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, A
 
 
 def holds(target: ElementType, source: ElementType) -> bool:
-    """Test whether every number of a float type is one of another (not those of f16 in bf16)."""
+    """Test whether a float type represents every number of another (bf16 does not hold f16)."""
     wide, narrow = finfo(target.numpy), finfo(source.numpy)
     return bool(
         wide.nmant >= narrow.nmant
@@ -295,7 +296,8 @@ def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
 
 
 def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: int) -> Enclosure:
-    """Monotone. Without mantissa bits NaN becomes an infinity of its sign, which is open."""
+    """Enclose reduce-precision by the ends, as it is monotone. Without mantissa bits a NaN becomes
+    an infinity of its sign, which is open."""
     values = [
         exact.reduce_precision(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
         for x in flushed(operand).ends()
@@ -311,8 +313,8 @@ def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: i
 
 
 def _reduced_in_f32(operand: Enclosure, exponent_bits: int, mantissa_bits: int) -> Enclosure:
-    """Enclose the reduced precision of a narrow type that is kept in f32: there its subnormals are
-    normal, with the zero bits before theirs no bits of the mantissa."""
+    """Enclose reduce-precision of a narrow type that is kept in f32. Its subnormals are normal
+    there, so leading zeros do not count as mantissa bits."""
     wide = operand.low.astype(np.float32), operand.high.astype(np.float32)
     low, high = (
         exact.reduce_precision(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
@@ -323,6 +325,6 @@ def _reduced_in_f32(operand: Enclosure, exponent_bits: int, mantissa_bits: int) 
 
 
 def stochastic_convert(operand: Enclosure, random: Enclosure, *, shape: ArrayShape) -> Enclosure:
-    """Follow only certain operands."""
+    """Enclose stochastic-convert: exact for certain operands, else anything."""
     convert_ = lifted(lambda x, y: exact.stochastic_convert(x, y, shape=shape))
     return convert_(flushed(operand), random)

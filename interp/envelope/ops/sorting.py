@@ -1,5 +1,8 @@
-"""Sorting: each element may be at any place that as many others leave free as must come before it
-or after it; what is at a place is one of those that may be there."""
+"""Enclose sorts: find the places that each element may take, then the elements at each place.
+
+An element may be at any place that leaves room for all that must come before it and all that must
+come after it. The result at a place is the hull of the elements that may be there.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +38,14 @@ _MOST_PAIRS = 1 << 22  # of elements and places; beyond, an element may be anywh
 
 @dataclass(frozen=True, slots=True)
 class _Ranks:
-    """Ranks of elements in rows: the least and the greatest that each may have. An element comes
-    before those whose least rank is above its greatest."""
+    """The least and the greatest rank that each element of a row may have. Element a must come
+    before b if a's greatest rank is below b's least one."""
 
     low: Array
     high: Array
 
     def over(self, other: _Ranks, mask: Array) -> _Ranks:
-        """These in the rows of the mask, the other ones elsewhere."""
+        """Take these ranks in the rows of the mask, the other ones elsewhere."""
         return _Ranks(np.where(mask, self.low, other.low), np.where(mask, self.high, other.high))
 
 
@@ -52,8 +55,8 @@ def sort(
     to_apply: Callee[Any],
     is_stable: bool = False,
 ) -> Value:
-    """Enclose a sort: equal elements may come in any order, unless the sort is stable. Of uncertain
-    numbers the k-th is between the k-th of the low ends and that of the high ends."""
+    """Enclose a sort. Equal elements may come in any order unless it is stable. Of uncertain
+    numbers the k-th is between the k-th of the low ends and the k-th of the high ends."""
     (axis,) = dimensions
     rows = [moved(lambda x: np.moveaxis(x, axis, -1), x) for x in operands]
     if rows[0].shape[-1] > 1 and rows[0].low.size:
@@ -63,7 +66,8 @@ def sort(
 
 
 def topk(operand: Enclosure, *, k: int, largest: bool = True, is_stable: bool = True) -> Value:
-    """Enclose top-k as a descending sort by total order of the elements and their indices."""
+    """Enclose top-k, as the first k of a descending sort of the elements, with their indices, by
+    total order."""
     indices = np.broadcast_to(np.arange(operand.shape[-1], dtype=np.int32), operand.shape)
     rows = [operand, point(indices)]
     if operand.shape[-1] > 1 and operand.low.size:
@@ -117,7 +121,7 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
 
 
 def _read(to_apply: Callee[Any]) -> list[int]:
-    """Return the operands that the comparator looks at."""
+    """List the numbers of the operands that the comparator depends on."""
     computation = to_apply.computation
     names = live(computation, lambda instruction: False)
     used = {name for i in computation.instructions if i.name in names for name in i.operands}
@@ -126,10 +130,9 @@ def _read(to_apply: Callee[Any]) -> list[int]:
 
 
 def _compared(inside: Sequence[Array], comparator: Callee[Any]) -> tuple[Array, Array]:
-    """Group equals in sorted rows: the number of the group of equals of each element, and in which
-    rows the comparator is an order of all of them, as far as elements one, two, four … apart say,
-    and each beside the last of the group before and the first of the next: a NaN is equal to
-    all."""
+    """Number the groups of equal elements in sorted rows, and test in which rows the comparator is
+    a consistent order: for elements 1, 2, 4, … apart, and for each element beside the last one of
+    the group before and the first one of the next. It fails with a NaN, which is equal to all."""
     size = inside[0].shape[-1]
     before = _beside(inside, comparator, 1, forwards=True)
     groups = np.zeros(inside[0].shape, np.int64)
@@ -147,8 +150,8 @@ def _compared(inside: Sequence[Array], comparator: Callee[Any]) -> tuple[Array, 
 
 
 def _beside_groups(inside: Sequence[Array], comparator: Callee[Any], begins: Array) -> Array:
-    """Return in which rows each element comes behind the last of the group before its own, and
-    before the first of the next."""
+    """Test in which rows every element comes after the last of the group before its own, and before
+    the first of the next."""
     size = begins.shape[-1]
     places = np.broadcast_to(np.arange(size), begins.shape)
     last = np.maximum.accumulate(np.where(begins, places, 0), axis=-1) - 1
@@ -169,7 +172,7 @@ def _beside_groups(inside: Sequence[Array], comparator: Callee[Any], begins: Arr
 def _beside(
     inside: Sequence[Array], comparator: Callee[Any], apart: int, *, forwards: bool
 ) -> Array:
-    """Compare each element with the one ``apart`` places behind it."""
+    """Compare each element with the one ``apart`` places after it."""
     size = inside[0].shape[-1]
     pairs = ((x[..., : size - apart], x[..., apart:]) for x in inside)
     sides = (side for pair in pairs for side in (pair if forwards else pair[::-1]))
@@ -183,7 +186,8 @@ def _groups(keys: Array) -> Array:
 
 
 def _certain_ranks(order: Array, groups: Array, is_stable: bool) -> _Ranks:
-    """Return their own place, or that of all that are equal to them."""
+    """Make the ranks of certain elements: their place in ``order`` if the sort is stable, else the
+    number of their group."""
     ranks = np.empty(order.shape, np.int64)
     places = np.broadcast_to(np.arange(order.shape[-1]), order.shape)
     np.put_along_axis(ranks, order, places if is_stable else groups, -1)
@@ -196,7 +200,7 @@ def _unknown(dims: tuple[int, ...]) -> _Ranks:
 
 
 def _numbered(low: Array, high: Array, *, falls: bool) -> _Ranks:
-    """Return the ranks of the ends of numbers."""
+    """Make ranks from intervals of numbers: the ranks of their ends among all ends."""
     ends = np.stack([low, high])
     ranks = np.unique(ends, return_inverse=True)[1].reshape(ends.shape)
     return _Ranks(-ranks[1], -ranks[0]) if falls else _Ranks(ranks[0], ranks[1])
@@ -218,8 +222,8 @@ def _direction(
     to_apply: Callee[Any],
     comparator: Callee[Any],
 ) -> int:
-    """1 or -1 where one operand's numbers are compared as they are, the ends among them, upwards or
-    downwards: their floors, say, would have another order. 0 where that is not known."""
+    """Return 1 or -1 if the comparator orders one operand's numbers upwards or downwards, tested on
+    all ends (an order of their floors, say, is none); 0 for any other comparator."""
     if len(read) != 1 or keys[0].nan.any() or keys[0].element_type.is_complex:
         return 0
     if not all(i.opcode in _COMPARES for i in to_apply.computation.instructions):
@@ -243,7 +247,7 @@ def _in_order(end: Array, falls: bool) -> Array:
 
 
 def _placed(row: Enclosure, ranks: _Ranks) -> Enclosure:
-    """Enclose what may be at each place."""
+    """Enclose the element at each place by the hull of all that may be there."""
     if row.element_type.is_complex:
         return joined(*(_placed(part, ranks) for part in parts(row)))
     first, last = _places(ranks)
@@ -268,7 +272,7 @@ def _placed(row: Enclosure, ranks: _Ranks) -> Enclosure:
 
 
 def _places(ranks: _Ranks) -> tuple[Array, Array]:
-    """Return the first and the last place of each element."""
+    """Return the first and the last place that each element may take."""
     low, high = ranks.low, ranks.high
     size, least = low.shape[-1], int(min(low.min(), high.min()))
     room = int(max(low.max(), high.max())) - least + 1
@@ -280,7 +284,7 @@ def _places(ranks: _Ranks) -> tuple[Array, Array]:
 
 
 def _hulls(row: Enclosure, elements: Array, begins: Array, dims: tuple[int, ...]) -> Enclosure:
-    """Enclose runs of elements by their hulls."""
+    """Enclose each run of ``elements``, the runs starting at ``begins``, by its hull."""
     low, high = (
         _best(end, elements, begins, better).reshape(dims)
         for end, better in ((row.low, np.minimum), (row.high, np.maximum))
@@ -290,7 +294,7 @@ def _hulls(row: Enclosure, elements: Array, begins: Array, dims: tuple[int, ...]
 
 
 def _best(end: Array, elements: Array, begins: Array, better: np.ufunc) -> Array:
-    """Return the least or the greatest of each run, NaN only of nothing else."""
+    """Return the least or the greatest of each run; NaN only of runs that have nothing else."""
     flat = np.ascontiguousarray(end).reshape(-1)
     keys = stable_sort.keys(flat)
     if better is np.maximum and is_nan(flat).any():
@@ -302,7 +306,8 @@ def _best(end: Array, elements: Array, begins: Array, better: np.ufunc) -> Array
 
 
 def _tied(keys: Enclosure) -> Enclosure:
-    """Treat subnormals as zeros, where a peer that flushes finds them equal."""
+    """Widen keys that may be subnormal to all subnormals, where a peer that flushes finds them
+    equal."""
     if not keys.element_type.is_float or not budget.current().flushes:
         return keys
     tiny = finfo(keys.low.dtype).smallest_normal

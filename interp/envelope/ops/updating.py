@@ -1,4 +1,4 @@
-"""Enclose places that a computation updates one after another, in an open order."""
+"""Enclose updates of elements by a computation, in an open order (scatter, select-and-scatter)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def updated(
     updates: Sequence[Enclosure],
     to_apply: Callee[Any],
 ) -> tuple[Enclosure, ...]:
-    """Vectors of values with updates, each at one of the places. Where several meet, another order
-    may give another result, and no few orders say what others give: only of what is the same in
-    all, and does not round, one is known."""
+    """Apply updates to the elements of vectors at ``places``. Where several meet, the result is
+    known only if the computation does not round and all orders tried agree; else it is open, since
+    a few orders do not bound the others."""
     counts = np.bincount(places, minlength=values[0].shape[0])
     if counts.max(initial=0) > _MOST_ROUNDS:
         return tuple(anything(x.shape, x.element_type) for x in values)
@@ -61,7 +61,7 @@ def _taken(value: Enclosure, places: Array) -> Enclosure:
 
 
 def put(value: Enclosure, places: Array, new: Enclosure) -> Enclosure:
-    """Replace elements of a vector."""
+    """Replace elements of a vector at the given places."""
 
     def replaced(old: Array, one: Array) -> Array:
         result = np.array(old)

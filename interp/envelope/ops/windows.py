@@ -1,4 +1,4 @@
-"""Enclose folds over windows, in any order."""
+"""Enclose reduce-window: folds over windows, in any order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def reduce_window(
     to_apply: Callee[Value],
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Value:
-    """Any order of the elements; of one element that element itself, too, as of a reduction."""
+    """Enclose reduce-window with the elements of each window in any order. As in reduce, the fold
+    of a single element may be that element itself."""
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
     result = _windows_folded(inputs, inits, to_apply, window)
@@ -55,7 +56,8 @@ def _windows_folded(
     to_apply: Callee[Value],
     window: Window,
 ) -> Value:
-    """Enclose float sums in any order, and monotone folds by their ends."""
+    """Enclose monotone folds by their ends, and float sums in any order; others as the budget
+    says."""
     arity = len(inputs)
     element_type = inputs[0].element_type
     monoid = to_apply.monoid if arity == 1 else None
@@ -97,7 +99,8 @@ def _in_some_order(
     window: Window,
     monoid: str | None,
 ) -> Value:
-    """Admit anything where another order of a window may show."""
+    """Enclose a fold by its result in order, and by anything where another order may give
+    another."""
     element_type = inputs[0].element_type
     rounds = budget.current() is not budget.EXACT
     dims = tuple(map(places, window.dimensions, inputs[0].shape))
