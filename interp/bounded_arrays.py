@@ -26,7 +26,8 @@ _TELL_GROWTH: ContextVar[Callable[[], None] | None] = ContextVar("tell_growth", 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The constraints on the actual sizes of an instruction's operands."""
+    """Size constraints of an instruction: its operands' shapes, the dimensions that must agree, and
+    why it has no meaning for bounded operands, if so."""
 
     shapes: tuple[Shape, ...]
     agreements: tuple[Agreement, ...]
@@ -56,7 +57,8 @@ def results_of(module: Module, instruction: Instruction) -> list[Shape]:
 
 
 def _gives_sizes(instruction: Instruction) -> bool:
-    """Test whether operands are the sizes of the result, which may be static nonetheless."""
+    """Test for instructions with operands that are sizes of the result, which may be declared
+    static."""
     target = instruction.attributes.get("custom_call_target")
     return instruction.opcode in _SIZED or target == "SliceToDynamic"
 
@@ -65,7 +67,8 @@ _SIZED = having(SIZED)
 
 
 def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
-    """Cut operands to the smallest of the sizes that must agree."""
+    """Cut the dimensions that must agree to the smallest of their actual sizes. Raises Unsupported
+    for an instruction without a meaning."""
     if sizes.why_not:
         raise Unsupported(sizes.why_not)
     result = list(operands)
@@ -110,8 +113,8 @@ def filled(value: Value, shape: Shape) -> Value:
 
 @contextmanager
 def growth_told(tell: Callable[[], None] | None) -> Iterator[None]:
-    """Within it, ``tell`` is called when an array grows, where the language does not say what is in
-    the room that it gains."""
+    """Call ``tell`` within a block whenever an array grows, as the language leaves the new elements
+    open."""
     token = _TELL_GROWTH.set(tell)
     try:
         yield
@@ -120,12 +123,13 @@ def growth_told(tell: Callable[[], None] | None) -> Iterator[None]:
 
 
 def resized(array: Array, dims: Sequence[int]) -> Array:
-    """Cut an array, or pad it with zeros (NaN in f8e8m0fnu, which has no zero)."""
+    """Cut an array to given sizes, or pad it with zeros (NaN in f8e8m0fnu, which has no zero)."""
     if array.shape == tuple(dims):
         return array
     tell = _TELL_GROWTH.get()
     if tell is not None and any(n < m for n, m in zip(array.shape, dims, strict=True)):
         tell()
+    # Converted, not made of zero bytes, which are the number 2**-127 in f8e8m0fnu.
     result = np.zeros(dims, np.int8).astype(array.dtype)
     common = tuple(slice(min(pair)) for pair in zip(array.shape, dims, strict=True))
     result[common] = array[common]

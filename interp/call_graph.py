@@ -16,7 +16,7 @@ _EFFECTS = having(EFFECT)
 
 
 def is_effect(instruction: Instruction, effects: Mapping[str, bool]) -> bool:
-    """Test an instruction, given whether the computations that it calls have effects."""
+    """Test whether an instruction has a side effect, itself or in a computation that it calls."""
     return (
         instruction.opcode in _EFFECTS
         or bool(instruction.attributes.get("custom_call_has_side_effect"))
@@ -25,8 +25,9 @@ def is_effect(instruction: Instruction, effects: Mapping[str, bool]) -> bool:
 
 
 def checked_calls(module: Module) -> Mapping[str, bool]:
-    """Map each computation to whether it has effects. Raises for calls nested too deep for Python's
-    stack, and for calls of computations further down (recursion)."""
+    """Map each computation's name to whether it has side effects. Raises Unsupported for calls
+    nested too deep for Python's stack, VerifyError for a call of a later computation
+    (recursion)."""
     depths: dict[str, int] = {}
     effects: dict[str, bool] = {}
     for computation in module.computations:

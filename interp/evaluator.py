@@ -48,25 +48,25 @@ def evaluate(
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
     watch: Watch | Iterable[str] | None = None,
 ) -> Any:
-    """Return the result of the entry computation; VerifyError if the module means nothing.
+    """Evaluate the entry computation and return its result. VerifyError if the module is not valid.
 
     One array (a tuple of arrays for a tuple) per parameter: NumPy's type and sizes must be the
     parameter's; a bounded dimension takes any size up to its bound. ``seed`` starts the random
-    number generator of ``rng``; ``fuel`` bounds the number of instructions that each rank
-    evaluates (OutOfFuel). ``infeed`` gives the values that the instruction takes, in order;
+    number generator of ``rng``; ``fuel`` bounds the number of instructions that each rank evaluates
+    (OutOfFuel). ``infeed`` gives the values that the instruction takes, in order;
     ``outfeed.append`` receives those that are outfed; ``from_host`` and ``to_host`` are the same by
     channel, for recv and send with ``is_host_transfer``. ``custom_calls`` are functions by target:
     of the operands (a tuple), the result's shape and the backend_config as text, giving the result.
 
-    ``watch`` shows the values in between. A function is called with each as a
+    ``watch`` observes intermediate values. A function is called with each as a
     :class:`interp.Seen`, in the order of evaluation. For names of instructions (``add.2``, or
-    ``body/add.2`` for that of one computation; ``[]`` for all of the entry) the result is a pair:
-    the result, and by each name the list of its values, one for each time that it was evaluated.
+    ``body/add.2`` for that of one computation; ``[]`` for all of the entry) the return value is a
+    pair: the result, and a dictionary from each name to the list of its values, one per evaluation.
 
     With several replicas or partitions, the arguments are one tuple of arrays per rank, the result
-    is one result per rank, and so are the feeds and the watched values: rank
-    ``replica * partitions + partition``. CollectiveError if ranks do not meet; ArgumentError if the
-    module is made for another number of ranks.
+    is one result per rank, and so are the feeds and the watched values: rank ``replica * partitions
+    + partition``. CollectiveError if ranks do not meet; ArgumentError if the module is made for
+    another number of ranks.
     """
     verify(module)
     feeds = Feeds(infeed, outfeed, from_host, to_host)
@@ -99,7 +99,7 @@ def evaluated(
     settings: Settings,
     observer: Callable[[int], Observer] | None = None,
 ) -> Any:
-    """Evaluate a verified module on its ranks, each seen by an observer of its own."""
+    """Evaluate a verified module on all ranks; ``observer`` makes one observer per rank number."""
     each = (arguments,) if ranks.size == 1 else per_rank(ranks.size, arguments, "arguments")
     values = [checked(module.entry, arrays) for arrays in each]
 
@@ -134,9 +134,9 @@ class Evaluation:
         tell_growth: Callable[[], None] | None = None,
         observer: Observer | None = None,
     ) -> None:
-        """``ops`` are other meanings of the opcodes, by function name; ``instead`` gives that of
-        single instructions; ``tell_growth`` is called when an array grows, where the language does
-        not say what is in the room that it gains. ``observer`` sees values as they come."""
+        """``ops`` replaces the functions of the opcodes, by function name, and ``instead`` that of
+        single instructions; ``tell_growth`` is called when a bounded array grows, as the language
+        leaves the new elements open. ``observer`` is told of each computation and instruction."""
         self.module, self._tell_growth = module, tell_growth
         self._fuel = Fuel(fuel)
         self._effects = checked_calls(module)
@@ -151,7 +151,7 @@ class Evaluation:
             return self.run(self.plan(self.module.entry), *arguments)
 
     def run(self, plan: Plan, *arguments: Value) -> Value:
-        """Evaluate a computation on values of its parameters' shapes."""
+        """Evaluate a computation on arguments, which are padded to its parameters' shapes."""
         self._fuel.burn()
         if self.is_bounded:
             shapes = (parameter.shape for parameter in plan.computation.parameters)
@@ -176,7 +176,8 @@ class Evaluation:
         return values[plan.schedule.root]
 
     def enter(self, computation: Computation) -> Callable[..., Value]:
-        """Return a computation as a Python function, as callers receive it."""
+        """Make a callable of a computation, for ops that call it; it vectorises computations of
+        scalars."""
         run = self._run_batch if is_scalar(computation) else self.run
         plan: Plan | None = None
 
@@ -189,7 +190,7 @@ class Evaluation:
         return entered
 
     def plan(self, computation: Computation) -> Plan:
-        """Prepare a computation, once."""
+        """Prepare a computation; later calls return the same plan."""
         return self._planner.plan(computation)
 
     def refuel(self) -> None:
@@ -197,7 +198,7 @@ class Evaluation:
         self._fuel.refill()
 
     def has_effect(self, instruction: Instruction) -> bool:
-        """Test whether it matters that, and after how many others, an instruction runs."""
+        """Test for instructions that must be evaluated exactly once and in order, used or not."""
         return is_effect(instruction, self._effects)
 
     def apply(self, plan: Plan, instruction: Instruction, operands: list[Value]) -> Value:
@@ -208,13 +209,14 @@ class Evaluation:
             raise self._located(error, instruction) from error
 
     def _located(self, error: Error | MemoryError, instruction: Instruction) -> Error:
-        """Add the instruction to an error's message, once."""
+        """Add the instruction to an error's message, unless it has one; turn MemoryError into
+        Unsupported."""
         if isinstance(error, MemoryError):
             error = Unsupported(f"{instruction.shape} does not fit into memory")
         return located(error, self.module, instruction)
 
     def _run_batch(self, plan: Plan, *arguments: Value) -> Value:
-        """Evaluate a computation of scalars on whole arrays, which means once per element."""
+        """Evaluate a computation of scalars elementwise on whole arrays."""
         for argument in arguments:
             if argument.ndim:
                 break
@@ -237,8 +239,7 @@ class Evaluation:
             raise self._located(error, instruction) from error
 
     def _run_each(self, plan: Plan, arguments: Sequence[Value], dims: tuple[int, ...]) -> Value:
-        """Evaluate a computation once per element, for loops and branches that differ between
-        elements."""
+        """Evaluate a computation once per element, as loops and branches may go different ways."""
         shape = plan.computation.root_instruction.shape
         shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
         results = [np.empty(dims, leaf.element_type.numpy) for leaf in leaves(shape)]

@@ -26,12 +26,13 @@ class HostItems:
     receivers: int = 0
 
     def next_receiver(self) -> int:
-        """Return the number of one more ``recv``, from 1."""
+        """Number one more ``recv``, from 1."""
         self.receivers += 1
         return self.receivers
 
     def item(self, number: int, wanted: Shape, channel_id: int) -> Value:
-        """Return the value for the ``number``-th ``recv``, which is asked for when it is needed."""
+        """Return the value for the ``number``-th ``recv``, taking items from the caller only as
+        needed. ArgumentError if there is none, or not of the ``wanted`` shape."""
         while len(self.taken) < number:
             for item in self.waiting:
                 self.taken.append(from_caller(item))
@@ -52,8 +53,9 @@ class HostItems:
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """The feeds of a run: each is one for a lone rank, else a sequence of one per
-    rank, or None. ``from_host`` are items and ``to_host`` sinks by channel."""
+    """Feeds of a run as the caller gives them: one of each for a lone rank, a sequence of one per
+    rank for several, or None. ``from_host`` maps channels to items, ``to_host`` channels to
+    sinks."""
 
     infeed: Any = None
     outfeed: Any = None
@@ -72,7 +74,7 @@ class RankFeeds:
 
 
 def feeds_per_rank(feeds: Feeds, size: int) -> tuple[RankFeeds, ...]:
-    """Return the feeds of each of ``size`` ranks; ArgumentError if there are not as many."""
+    """Distribute the feeds of a run to ``size`` ranks; ArgumentError if their number differs."""
     each = zip(
         _each(size, feeds.infeed, "infeeds"),
         _each(size, feeds.outfeed, "outfeeds"),
@@ -98,7 +100,7 @@ def _each(size: int, given: Any, what: str) -> tuple[Any, ...]:
 
 
 def per_rank(size: int, values: Iterable[Any], what: str) -> tuple[Any, ...]:
-    """Return one of each per rank, or ArgumentError."""
+    """Return the values as a tuple of one per rank; ArgumentError if their number differs."""
     found = tuple(values)
     if len(found) != size:
         raise ArgumentError(f"{size} ranks need {size} {what}, {len(found)} are given")

@@ -1,8 +1,8 @@
 """Observe an evaluation: the value of each instruction as it is computed.
 
-Observed are the entry, and what it calls as a whole: calls, fusions, loops, branches, async
-computations. A computation that is applied to elements (of a reduction, a map, a sort, …) is a part
-of the instruction that applies it.
+Observed are the instructions of the entry and of computations called as a whole: calls, fusions,
+loops, branches, async computations. A computation that is applied to elements (of a reduction, a
+map, a sort, …) counts as a part of the instruction that applies it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _CALLS_WHOLE = having(CALLS) | having(ASYNC) | {"conditional", "while"}
 
 
 class Seen(NamedTuple):
-    """A value that an instruction has just got, on a rank. Its arrays may be those of other values:
-    copy what you keep or change."""
+    """A value just computed by an instruction, on a rank. Its arrays may share memory with other
+    values: copy what you keep or change."""
 
     computation: str
     instruction: Instruction
@@ -36,32 +36,32 @@ Watch = Callable[[Seen], object]
 
 
 class Observer(Protocol):
-    """See the computations and instructions of an evaluation; it may not change values."""
+    """Callbacks of an evaluation, which must not change values."""
 
     def begins(self, computation: Computation, arguments: Sequence[Value]) -> None:
-        """See the arguments of a run of a computation."""
+        """Observe the arguments of one evaluation of a computation."""
 
     def observed(
         self, computation: Computation, instruction: Instruction, compute: Compute
     ) -> Compute:
-        """Return the function that computes an instruction, observed."""
+        """Wrap the function that computes an instruction."""
 
 
 class Watching:
-    """Tell a function each value of a rank."""
+    """An observer that calls a function with each value of a rank, as a :class:`Seen`."""
 
     def __init__(self, watch: Watch, rank: int) -> None:
         self._watch, self._rank = watch, rank
 
     def begins(self, computation: Computation, arguments: Sequence[Value]) -> None:
-        """Tell the values of the parameters."""
+        """Report the parameters' values."""
         for parameter, value in zip(computation.parameters, arguments, strict=True):
             self._watch(Seen(computation.name, parameter, value, self._rank))
 
     def observed(
         self, computation: Computation, instruction: Instruction, compute: Compute
     ) -> Compute:
-        """Tell the instruction's value, each time."""
+        """Wrap an instruction's function so that each value it returns is reported."""
 
         def watched(*operands: Value) -> Value:
             value = compute(*operands)
@@ -90,11 +90,12 @@ Values = dict[str, list[Value]]
 
 
 class Collected:
-    """The values of named instructions: a list of one for each time that it was evaluated, by rank.
+    """Collect copies of named instructions' values: ``values[rank][name]`` has one for each
+    evaluation.
 
     A name is an instruction's, which may be in several computations, or ``computation/name``;
-    without names, all of the entry computation are. ArgumentError for names of no instruction, and
-    of one that is not observed or evaluated.
+    without names, all instructions of the entry computation are collected. ArgumentError for the
+    name of no instruction, or of one that is not observed or evaluated.
     """
 
     def __init__(self, module: Module, names: Iterable[str], ranks: int) -> None:
@@ -106,13 +107,13 @@ class Collected:
         self.values: list[Values] = [{name: [] for name in wanted} for _ in range(ranks)]
 
     def __call__(self, seen: Seen) -> None:
-        """Keep a value whose name is among those wanted."""
+        """Append a copy of the value if its instruction is wanted."""
         for name in self._keys.get((seen.computation, seen.instruction.name), ()):
             self.values[seen.rank][name].append(copied(seen.value))
 
 
 def _evaluated(module: Module) -> Iterator[str]:
-    """Name the instructions of the entry computation that are evaluated."""
+    """Yield the names of the entry's live instructions and parameters."""
     effects = checked_calls(module)
     needed = live(module.entry, lambda i: is_effect(i, effects))
     for instruction in module.entry.instructions:
@@ -121,7 +122,8 @@ def _evaluated(module: Module) -> Iterator[str]:
 
 
 def _keys(module: Module, wanted: Collection[str]) -> Mapping[tuple[str, str], list[str]]:
-    """Map the instructions that are wanted to the names they are wanted by."""
+    """Map (computation, instruction) to the given names that mean it. Raises ArgumentError for a
+    name without an instruction."""
     effects = checked_calls(module)
     observed = observed_computations(module)
     keys: dict[tuple[str, str], list[str]] = {}
@@ -149,6 +151,6 @@ def _keys(module: Module, wanted: Collection[str]) -> Mapping[tuple[str, str], l
 
 
 def _unknown(name: str, known: Collection[str]) -> str:
-    """Say that there is no such instruction, and which one may be meant."""
+    """Format the message that no instruction has a name, with the closest one that exists."""
     near = get_close_matches(name.rpartition("/")[2], sorted(known), n=1)
     return "names no instruction" + (f"; did you mean %{near[0]}?" if near else "")

@@ -1,6 +1,6 @@
 """Prepare the computations of a module for one evaluation.
 
-What holds during all of it is chosen here, not where values are computed: whether instructions take
+All that is fixed during an evaluation is decided here, not at each step: whether instructions take
 fuel, whether ranks meet, which sizes are bounded, which instructions have another meaning.
 """
 
@@ -45,7 +45,7 @@ Instead = Callable[[Computation, Instruction, Op], Op]
 
 
 class Fuel:
-    """The number of instructions and computations that may still be evaluated; None: any."""
+    """A budget of instructions and computations to evaluate; ``amount`` None is unlimited."""
 
     def __init__(self, amount: int | None) -> None:
         self.is_limited = amount is not None
@@ -56,7 +56,7 @@ class Fuel:
         self.left = self._full
 
     def burn(self) -> None:
-        """Take one unit; OutOfFuel if none is left."""
+        """Take one unit; OutOfFuel if none is left, never if fuel is unlimited."""
         if not self.is_limited:
             return
         if not self.left:
@@ -66,8 +66,9 @@ class Fuel:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Functions that give the instructions of a module their meaning: those of the opcodes, by
-    function name, and the one that makes a computation a Python function for them."""
+    """The semantics of a module's instructions: functions of the opcodes, by function name,
+    replacements of single ones (``instead``), and ``enter``, which makes callables of
+    computations."""
 
     module: Module
     ops: Mapping[str, Op]
@@ -78,7 +79,7 @@ class Meaning:
 
 
 class Planner:
-    """Prepare computations, each once."""
+    """Prepares computations, each on first use, and caches their plans."""
 
     def __init__(self, meaning: Meaning, fuel: Fuel, rank: Rank | None) -> None:
         self._meaning, self._fuel, self._rank = meaning, fuel, rank
@@ -87,7 +88,7 @@ class Planner:
         self._observed = observed_computations(meaning.module) if is_observed else frozenset()
 
     def plan(self, computation: Computation) -> Plan:
-        """Prepare a computation; Unsupported for an op that the interpreter does not do."""
+        """Prepare a computation; Unsupported for an op that the interpreter does not implement."""
         plan = self._plans.get(computation.name)
         if plan is None:
             plan = self._plans[computation.name] = self._planned(computation)
@@ -123,7 +124,7 @@ class Planner:
         )
 
     def _known(self, steps: Mapping[str, Step]) -> dict[str, Value]:
-        """Map constants to their values: they need not be evaluated at each visit."""
+        """Map constants to their values, which then need no step at each run."""
         known: dict[str, Value] = {}
         for name, step in steps.items():
             if is_constant(step.op):
@@ -168,7 +169,7 @@ class Planner:
         return Step(instruction, op, compute, function)
 
     def _checked(self, function: Compute, instruction: Instruction, sizes: Sizes | None) -> Compute:
-        """Make a function return arrays of the declared shape, or raise VerifyError."""
+        """Wrap a function to return arrays of the declared shape, or raise VerifyError."""
         shape = instruction.shape
 
         def finished(value: Value) -> Value:
@@ -190,8 +191,8 @@ class Planner:
     def _counted(
         self, compute: Compute, computation: Computation, instruction: Instruction, op: Op
     ) -> Compute:
-        """Make an instruction burn fuel, where that is limited, and tell its rank that it is
-        there, where it may be asked."""
+        """Wrap an instruction's function to burn fuel, if that is limited, and to record the
+        instruction with its rank, if another rank or an error message may ask for it."""
         rank, fuel, is_limited = self._rank, self._fuel, self._fuel.is_limited
         if rank is not None and (rank.ranks.size > 1 or meets_ranks(op)):
             name = computation.name
@@ -228,7 +229,7 @@ def _first(operand: Value, *others: Value) -> Value:
 
 
 def is_scalar(computation: Computation) -> bool:
-    """Test whether all parameters are scalars: such a computation may be called on batches."""
+    """Test whether all parameters are scalars, so that the computation may be vectorised."""
     shapes = [parameter.shape for parameter in computation.parameters]
     return bool(shapes) and all(
         isinstance(shape, ArrayShape) and not shape.rank and shape.element_type.is_array

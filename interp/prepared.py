@@ -39,8 +39,8 @@ class Step:
 
 
 class Visit(NamedTuple):
-    """A step of a run: ``arity`` says how many of ``first`` and ``second`` are its operands' slots;
-    -1 where they are in ``operands``."""
+    """A step of a run. Operands are slots ``first`` and ``second`` (``arity`` 1 or 2), or
+    ``operands`` if ``arity`` is -1; slots in ``last_read`` are dropped afterwards."""
 
     compute: Compute
     arity: int
@@ -52,7 +52,7 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A prepared computation: its live instructions in order."""
+    """A prepared computation: its live instructions in order, as visits over numbered slots."""
 
     computation: Computation
     instructions: tuple[Instruction, ...]  # those that matter
@@ -64,15 +64,15 @@ class Plan:
     begins: Callable[[Computation, Sequence[Value]], None] | None  # tells each run to an observer
 
     def values(self, arguments: Sequence[Value]) -> list[Value]:
-        """Return the values that are there before anything is computed, by slots."""
+        """Return the initial slots: the live parameters' values, then the constants."""
         return [*(arguments[number] for number in self.schedule.parameters), *self.known]
 
 
 def checked_arrays(
     function: Callable[..., Value], shape: Shape, finished: Callable[[Value], Value]
 ) -> Compute:
-    """Make a function check that its result has a static shape. ``finished`` checks what is not
-    plainly right: it returns the value as the shape has it, or raises."""
+    """Wrap a function to check its result's type and sizes. ``finished`` handles every other value:
+    it converts the value to the shape, or raises."""
     if not isinstance(shape, ArrayShape) or not shape.element_type.is_array:
         return lambda *operands: finished(function(*operands))
     dtype, dims = shape.element_type.numpy, shape.dims
@@ -92,8 +92,9 @@ def checked_arrays(
 def regrouped(
     op: Op, instruction: Instruction, operand_shapes: Sequence[Shape], given: Mapping[str, object]
 ) -> Compute | None:
-    """Compute the tuple of values, or the element of one, that the shapes say is of the declared
-    shape: its arrays were checked where they were made. None of other instructions."""
+    """Return the function of a tuple or get-tuple-element whose declared shape follows from its
+    operands': no check is needed, as its arrays were checked where they were made. None for all
+    others."""
     shape = instruction.shape
     if op.function is control.get_tuple_element:
         (whole,) = operand_shapes
@@ -106,19 +107,20 @@ def regrouped(
 
 
 def is_constant(op: Op) -> bool:
-    """Test whether an op gives the same every time, and needs nothing for it."""
+    """Test for the constant op, which depends on nothing."""
     return op.function is data_movement.constant
 
 
 def meets_ranks(op: Op) -> bool:
-    """Test whether an op may ask which rank it is on, or where that is."""
+    """Test whether an op may ask for the rank it runs on, or for the rank's current instruction."""
     return op.home not in _OF_ONE_RANK
 
 
 def visits(
     schedule: Schedule, steps: Mapping[str, Step], shapes: Sequence[Shape], known: int
 ) -> tuple[Visit, ...]:
-    """List the steps to do after the first ``known``; ``shapes`` are those of the slots."""
+    """List the steps after the first ``known`` ones, which are constants. ``shapes`` are those of
+    the slots; only large values are dropped early."""
     found = []
     for instruction, operands, last_read in schedule.visits[known:]:
         arity = len(operands) if 0 < len(operands) < 3 else -1

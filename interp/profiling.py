@@ -24,8 +24,8 @@ _WIDEST = 40  # of a cell
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One instruction: how often it was evaluated, and the seconds of all its evaluations, without
-    those of the instructions that it calls."""
+    """The profile of one instruction: its number of evaluations, and their seconds in total,
+    exclusive of the instructions of computations that it calls."""
 
     computation: str
     instruction: str
@@ -37,8 +37,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile:
-    """The times of an evaluation: ``rows`` of the instructions that were evaluated, those that took
-    longest first; ``seconds`` of all of it, preparation included; ``result`` is its result."""
+    """The profile of an evaluation: ``rows``, most expensive first; ``seconds`` in all, with
+    preparation; and the evaluation's ``result``."""
 
     name: str
     rows: tuple[Row, ...]
@@ -49,11 +49,12 @@ class Profile:
         return f"Profile({self.name}, {len(self.rows)} instructions, {self.seconds:.3g} s)"
 
     def share(self, row: Row) -> float:
-        """Return a row's part of the whole time, from 0 to 1."""
+        """Return a row's share of the whole time, from 0 to 1."""
         return row.seconds / self.seconds if self.seconds else 0.0
 
     def table(self, most: int | None = None) -> str:
-        """Format the rows, at most so many, and a line for the rest."""
+        """Format the first ``most`` rows as a table, with lines for the others and for the
+        preparation."""
         rows = self.rows if most is None else self.rows[:most]
         body = [self._cells(row) for row in rows]
         rest = self.rows[len(rows) :]
@@ -68,12 +69,12 @@ class Profile:
         return "\n".join(_line(cells, widths) for cells in (_HEADS, *body))
 
     def json(self) -> dict[str, object]:
-        """Return everything but the result as values that :func:`json.dumps` takes."""
+        """Convert to values that :func:`json.dumps` takes, without the result."""
         rows = [asdict(row) | {"share": self.share(row)} for row in self.rows]
         return {"module": self.name, "seconds": self.seconds, "rows": rows}
 
     def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
+        """Format the table for a notebook."""
         return f"<pre>{escape(self.table(most=50))}</pre>"
 
     def _cells(self, row: Row) -> tuple[str, ...]:
@@ -106,19 +107,19 @@ class _Times:
 
 
 class _Stopwatch:
-    """Time each instruction, without those that are evaluated during it."""
+    """An observer that measures each instruction's exclusive time."""
 
     def __init__(self) -> None:
         self.times: dict[tuple[str, str], tuple[Instruction, _Times]] = {}
         self._inside = 0.0  # seconds of instructions evaluated during the one under way
 
     def begins(self, computation: Computation, arguments: Sequence[Value]) -> None:
-        """Take no time."""
+        """Do nothing: only instructions are timed."""
 
     def observed(
         self, computation: Computation, instruction: Instruction, compute: Compute
     ) -> Compute:
-        """Time an instruction."""
+        """Wrap an instruction's function to add up calls and exclusive seconds."""
         times = _Times()
         self.times[computation.name, instruction.name] = instruction, times
 
@@ -136,7 +137,7 @@ class _Stopwatch:
         return timed
 
     def rows(self) -> tuple[Row, ...]:
-        """List the instructions that were evaluated, those that took longest first."""
+        """List the evaluated instructions, most expensive first."""
         found = [
             Row(where, name, i.opcode, _text(i.shape), times.calls, times.seconds)
             for (where, name), (i, times) in self.times.items()
@@ -146,7 +147,7 @@ class _Stopwatch:
 
 
 def _text(shape: Shape) -> str:
-    """Format a shape; of a long tuple the number of its elements."""
+    """Format a shape, a tuple of more than three elements by their number."""
     if isinstance(shape, TupleShape) and len(shape.elements) > 3:
         return f"({len(shape.elements)} elements)"
     return str(shape)
@@ -163,9 +164,9 @@ def profile(
 ) -> Profile:
     """Evaluate a module on one rank as :func:`interp.evaluate` does, and time its instructions.
 
-    Timed one by one are those of the entry and of what it calls as a whole; computations that are
-    applied to elements are part of the instruction that applies them. Watching takes about 0.3 µs
-    an instruction.
+    Instructions of the entry and of computations called as a whole are timed one by one;
+    computations that are applied to elements are part of the instruction that applies them. The
+    overhead is about 0.3 µs an instruction.
     """
     verify(module)
     ranks = ranks_of(module, 1, 1, Feeds(infeed, outfeed))

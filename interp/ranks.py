@@ -32,12 +32,12 @@ _NO_FEEDS = Feeds()
 
 
 class _Stopped(BaseException):
-    """Ends a rank because another one failed."""
+    """Raised in a rank's thread to end it after another rank failed."""
 
 
 @dataclass(slots=True)
 class Wait:
-    """A condition that a rank waits for."""
+    """The condition that a rank waits for."""
 
     is_over: Callable[[], bool]
     awaited: Callable[[], str]  # whom or what, for the message of a deadlock
@@ -68,7 +68,7 @@ class Channel:
 
 @dataclass(slots=True)
 class _Meeting:
-    """A rendezvous of a group at one instruction: what each member brings and gets."""
+    """A rendezvous of a group at one instruction: the members' operands and results."""
 
     agreement: Mapping[str, str]
     first: Rank
@@ -84,7 +84,8 @@ class Ranks:
     def __init__(
         self, module: Module, replicas: int, partitions: int, feeds: Feeds = _NO_FEEDS
     ) -> None:
-        """ArgumentError or Unsupported for numbers of ranks that cannot be."""
+        """Raises ArgumentError for fewer than one rank, Unsupported for more than
+        ``MOST_RANKS``."""
         self.module, self.replicas, self.partitions = module, replicas, partitions
         if replicas < 1 or partitions < 1:
             raise ArgumentError(f"{replicas} replicas × {partitions} partitions are no ranks")
@@ -102,7 +103,8 @@ class Ranks:
         self._failed: int | None = None
 
     def run(self, body: Callable[[Rank], V]) -> list[V]:
-        """Return the results of ``body`` on every rank; the first error of any ends all of them."""
+        """Run ``body`` on every rank and return the results; the first error of any rank ends all
+        of them."""
         if self.size == 1:
             results = [body(self.members[0])]
             self._require_delivered()
@@ -152,7 +154,7 @@ class Ranks:
                 )
 
     def check(self) -> None:
-        """End the calling rank if another one failed."""
+        """Raise ``_Stopped`` if another rank failed."""
         if self._failed is not None:
             raise _Stopped
 
@@ -164,7 +166,7 @@ class Ranks:
                 turn.release()
 
     def wait(self, rank: Rank, wait: Wait) -> None:
-        """Give the turn away until what ``rank`` waits for has happened."""
+        """Pass the turn on until the condition holds that ``rank`` waits for."""
         if wait.is_over():
             return
         self._waits[rank.number] = wait
@@ -174,7 +176,7 @@ class Ranks:
         self._waits[rank.number] = None
 
     def _pass_on(self, rank: Rank) -> None:
-        """Give the turn to the next rank that can go on; CollectiveError if none can (deadlock)."""
+        """Give the turn to the next rank that can run; CollectiveError if none can (deadlock)."""
         for step in range(1, self.size):
             number = (rank.number + step) % self.size
             wait = self._waits[number]
@@ -206,11 +208,11 @@ class Ranks:
         value: Value,
         combine: Callable[[list[Value]], Sequence[Value]],
     ) -> Value:
-        """Meet the group: return what ``combine`` makes for ``rank`` of all members' values.
+        """Wait for all members of the group; return the result of ``combine`` for ``rank``.
 
         Members meet at the same instruction, or at instructions of the same channel, each for the
-        n-th time; all must agree on everything in ``agreement``. ``combine`` takes and gives values
-        in the order of the group.
+        n-th time; all must agree on everything in ``agreement``. ``combine`` takes the members'
+        values and returns their results, both in the order of the group.
         """
         key = (rank.site(channel), group)
         rank.reached[key] += 1
@@ -256,7 +258,7 @@ def named(numbers: Sequence[int]) -> str:
 
 
 class Rank:
-    """One replica of one partition, and the instruction it is at."""
+    """One simulated device: a replica of a partition, and the instruction that it evaluates."""
 
     def __init__(self, ranks: Ranks, number: int, feeds: RankFeeds) -> None:
         self.ranks, self.number, self.feeds = ranks, number, feeds
@@ -279,7 +281,7 @@ class Rank:
 
     @property
     def place(self) -> str:
-        """Name that instruction, for messages."""
+        """Format the current instruction and its line, for messages."""
         instruction, text = self.instruction, self.ranks.module.text
         if instruction is None:
             return "its begin"
@@ -288,7 +290,7 @@ class Rank:
         return f"%{instruction.name} = {instruction.opcode}{at_line}"
 
     def site(self, channel: int | None) -> object:
-        """Key a rendezvous: by channel, else by instruction."""
+        """Return the key of a rendezvous: the channel, else the current instruction."""
         if channel is not None:
             return channel
         return self.computation, "" if self.instruction is None else self.instruction.name
@@ -297,29 +299,29 @@ class Rank:
         self.ranks.wait(self, wait)
 
     def begin_reception(self, reception: Any) -> int:
-        """Remember what is to be received; the number by which it is asked for."""
+        """Store a pending reception; return its number."""
         self._begun += 1
         self._receptions[self._begun] = reception
         return self._begun
 
     def end_reception(self, number: int) -> Any:
-        """Return what was to be received under a number; None if it has ended, or never begun."""
+        """Remove and return a pending reception; None if there is none of this number."""
         return self._receptions.pop(number, None)
 
     # Groups: ids of one kind or another to numbers of ranks
 
     def among_replicas(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Ranks of these replica ids in this partition (kCrossReplica)."""
+        """Map replica ids to rank numbers, in this partition (kCrossReplica)."""
         self._exist(ids, self.ranks.replicas, "replica")
         return tuple(id * self.ranks.partitions + self.partition for id in ids)
 
     def among_partitions(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Ranks of these partition ids in this replica (kCrossPartition)."""
+        """Map partition ids to rank numbers, in this replica (kCrossPartition)."""
         self._exist(ids, self.ranks.partitions, "partition")
         return tuple(self.replica * self.ranks.partitions + id for id in ids)
 
     def among_both(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Ranks of all partitions of these replicas, replica by replica
+        """Map replica ids to the rank numbers of all their partitions, replica by replica
         (kCrossReplicaAndPartition)."""
         self._exist(ids, self.ranks.replicas, "replica")
         partitions = range(self.ranks.partitions)
@@ -328,7 +330,7 @@ class Rank:
         )
 
     def among_all(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Ranks of these flattened ids (kFlattenedID)."""
+        """Return flattened ids as rank numbers, after a check (kFlattenedID)."""
         self._exist(ids, self.ranks.size, "rank")
         return tuple(ids)
 
@@ -358,9 +360,9 @@ class Rank:
 
 
 def ranks_of(module: Module, replicas: int, partitions: int, feeds: Feeds = _NO_FEEDS) -> Ranks:
-    """Return the ranks of a run; ArgumentError if the module is made for others.
+    """Make the ranks of a run; ArgumentError if the module declares other numbers of them.
 
-    A module that never asks about ranks gives the same on one as on many.
+    A module that never asks for its rank may run on a single one, whatever it declares.
     """
     made_for = declared(module)
     if made_for != (replicas, partitions) and made_for != (1, 1):
@@ -387,6 +389,6 @@ def running(rank: Rank) -> Iterator[None]:
 
 
 def current() -> Rank:
-    """Return the rank that is being evaluated; outside of :func:`running` a lone one."""
+    """Return the rank that is being evaluated; outside of :func:`running` a single one."""
     rank = _CURRENT.get(None)
     return Ranks(Module("", (), ""), 1, 1).members[0] if rank is None else rank

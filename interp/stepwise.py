@@ -17,10 +17,10 @@ from interp.values import Value
 
 
 class Steps:
-    """The instructions of a module's entry computation, for a lone rank.
+    """The instructions of a module's entry computation, on a single rank, to evaluate one by one.
 
-    VerifyError if the module means nothing, Unsupported if it has an op that the interpreter does
-    not do, ArgumentError if it is made for several ranks.
+    VerifyError if the module is not valid, Unsupported if it has an op that the interpreter does
+    not implement, ArgumentError if it is made for several ranks.
     """
 
     def __init__(self, module: Module, *, seed: int = 0, fuel: int | None = None) -> None:
@@ -48,12 +48,12 @@ class Steps:
         return self._evaluation.is_bounded
 
     def has_effect(self, instruction: Instruction) -> bool:
-        """Test whether an instruction must be evaluated exactly once, and in order."""
+        """Test for instructions that must be evaluated exactly once, and in order."""
         return self._evaluation.has_effect(instruction)
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[Value, ...]:
-        """Return the values of the parameters by their numbers; ArgumentError if one does not
-        fit."""
+        """Convert arguments to the parameters' values, by parameter number; ArgumentError if one
+        does not fit."""
         values = checked(self._module.entry, arrays)
         shapes = (parameter.shape for parameter in self._module.entry.parameters)
         return tuple(map(filled, values, shapes)) if self.is_bounded else values

@@ -23,7 +23,7 @@ def as_arrays(value: Value) -> Value:
 
 
 def mapped(function: Callable[[Value], Value], value: Value) -> Value:
-    """Apply a function to every array and token of a value."""
+    """Apply a function to every leaf of a value: arrays and tokens."""
     if isinstance(value, tuple):
         return tuple(mapped(function, element) for element in value)
     return function(value)
@@ -35,7 +35,7 @@ def from_caller(value: Value) -> Value:
 
 
 def conforms(value: Value, shape: Shape) -> bool:
-    """Test whether a value has a shape, bounds included."""
+    """Test whether a value has a shape; a bounded dimension may have any size up to its bound."""
     if isinstance(shape, TupleShape):
         return (
             isinstance(value, tuple)
@@ -58,7 +58,7 @@ def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
 
 
 def zeros(shape: Shape) -> Value:
-    """Make the all-zero value of a shape."""
+    """Make a value of zeros of a shape."""
     if isinstance(shape, TupleShape):
         return tuple(map(zeros, shape.elements))
     element_type = shape.element_type
@@ -73,7 +73,7 @@ def described(value: Value) -> str:
 
 
 def own(value: Value, arguments: Sequence[Value]) -> Value:
-    """Copy a value into row-major arrays that share no memory with arguments or constants."""
+    """Copy arrays that are not row-major, or share memory with arguments or constants."""
 
     def owned(array: Value) -> Value:
         if array is None:
@@ -87,5 +87,5 @@ def own(value: Value, arguments: Sequence[Value]) -> Value:
 
 
 def copied(value: Value) -> Value:
-    """Copy a value."""
+    """Copy all arrays of a value."""
     return mapped(lambda array: None if array is None else np.array(array, order="C"), value)

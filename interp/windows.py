@@ -27,8 +27,8 @@ def _dilated(window: WindowDimension, extent: int) -> int:
 
 
 def elements_at(window: WindowDimension, extent: int, offset: int) -> tuple[Array, Array]:
-    """Return for each position, index the element at this offset in the window (0 where there is
-    none), and say whether there is one."""
+    """Compute, for each position of a window, the index of the element at this offset within it (0
+    where there is none), and a mask of where there is one."""
     position = _starts(window, extent) + offset * window.window_dilation
     inside = (position >= 0) & (position < _dilated(window, extent))
     inside &= position % window.base_dilation == 0
@@ -44,7 +44,7 @@ def is_trivial(window: WindowDimension) -> bool:
 
 
 def padded(data: Array, axis: int, window: WindowDimension, fill: object = 0) -> Array:
-    """Dilate an array and pad it at both ends; negative padding crops."""
+    """Dilate an array along an axis and pad it at both ends; negative padding crops."""
     step, low = window.base_dilation, window.padding_low
     size = max(0, _dilated(window, data.shape[axis]) + low + window.padding_high)
     if size == data.shape[axis] and low == 0 and step == 1:
@@ -61,7 +61,7 @@ def padded(data: Array, axis: int, window: WindowDimension, fill: object = 0) ->
 
 
 def window_totals(values: Array, windows: Windows) -> Array:
-    """Sum over windows by differences of prefix sums, in the values' type: its additions must be
+    """Sum over windows by differences of prefix sums, in the values' type, whose additions must be
     exact or wrap."""
     for axis, window in enumerate(windows):
         if window.size == 1 and not is_trivial(window):
@@ -80,8 +80,8 @@ def window_totals(values: Array, windows: Windows) -> Array:
 
 
 def _totals(values: Array, window: WindowDimension) -> Array:
-    """Sum along the first dimension. A window of dilation d takes elements of one residue modulo d,
-    so prefix sums run within a residue, up to a row of d positions."""
+    """Sum windows along the first dimension. A window of dilation d takes elements of one residue
+    modulo d, so prefix sums run within a residue, a row of d positions at a time."""
     dilation, rest = window.window_dilation, values.shape[1:]
     holes = WindowDimension(1, base_dilation=window.base_dilation)
     dilated = padded(values, 0, holes)
@@ -106,8 +106,8 @@ def _totals(values: Array, window: WindowDimension) -> Array:
 def window_fold(
     values: Array, windows: Windows, operation: Callable[[Array, Array], Array], identity: object
 ) -> Array:
-    """Fold over windows by an associative and commutative operation: windows of powers of two by
-    doubling, then each size from those that make it up."""
+    """Fold over windows by an associative and commutative operation in O(log size) steps: windows
+    of power-of-two sizes by doubling, then each size as a combination of those."""
     for axis, window in enumerate(windows):
         if not is_trivial(window):
             filled = np.moveaxis(padded(values, axis, window, identity), axis, 0)

@@ -17,7 +17,7 @@ from hlo.values import Array
 
 
 class Parts(NamedTuple):
-    """Real and imaginary parts, of one shape, in float64."""
+    """The real and imaginary part of complex numbers, as float64 arrays of one shape."""
 
     real: Array
     imag: Array
@@ -32,7 +32,7 @@ def transformed(parts: Parts, axis: int, inverse: bool) -> Parts:
 
 
 def _columns(x: Parts, inverse: bool) -> Parts:
-    """Transforms of the columns of x[n, batch]."""
+    """Transform the columns of x[n, batch]."""
     length, batch = x.real.shape
     if length <= 1:
         return x
@@ -59,10 +59,10 @@ def _smallest_factor(n: int) -> int:
 
 
 def hermitian(half: Parts, length: int) -> Parts:
-    """Return all ``length`` coefficients of a real signal, along the last dimension, from the first
-    half.
+    """Complete the ``length`` Fourier coefficients of a real signal, along the last dimension, from
+    the first half.
 
-    The imaginary parts of the constant and of the middle one count as 0.
+    The imaginary parts of the constant coefficient and of the middle one count as 0.
     """
     middle = length // 2
     imag = half.imag.copy()

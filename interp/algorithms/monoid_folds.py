@@ -38,7 +38,7 @@ def has_order(monoid: str, element_type: ElementType) -> bool:
 
 
 def fold_along(monoid: str, values: Array, axes: Sequence[int], init: Array) -> Array:
-    """Return the fold of init and the values along ``axes``."""
+    """Fold the values along ``axes``, and the init, by a monoid."""
     element_type = type_of(values)
     kept = tuple(n for axis, n in enumerate(values.shape) if axis not in axes)
     if not values.size:
@@ -53,7 +53,7 @@ def fold_along(monoid: str, values: Array, axes: Sequence[int], init: Array) -> 
 
 @np.errstate(all="ignore")
 def product_in_order(values: Array, init: Array) -> Array:
-    """((init * values[0]) * values[1]) ..., each product rounded to f32 or f64."""
+    """Compute ((init * values[0]) * values[1]) ..., each product rounded to f32 or f64."""
     product, length = init, max(1, _CHUNK // max(1, init.size))
     for first in range(0, len(values), length):
         factors = np.concatenate((product[None], values[first : first + length]))
@@ -87,7 +87,7 @@ def _extreme_along(monoid: str, values: Array, axes: tuple[int, ...], init: Arra
 def fold_windows(
     monoid: str, values: Array, windows: Sequence[WindowDimension], init: Array
 ) -> Array:
-    """Return the folds of init and the values in each window."""
+    """Fold the values in each window, and the init, by a monoid."""
     element_type = type_of(values)
     dims = tuple(map(places, windows, values.shape))
     if element_type.is_float:
@@ -111,7 +111,8 @@ def _identity(ufunc: np.ufunc, dtype: np.dtype[Any]) -> object:
 def _extreme_in_windows(
     monoid: str, values: Array, windows: Sequence[WindowDimension], init: Array
 ) -> Array:
-    """On integers in the order of the floats, where any NaN is the most extreme."""
+    """Fold a maximum or minimum of floats as one of integers in the same order, where any NaN is
+    the most extreme."""
     as_float = np.float64 if type_of(values) is F64 else np.float32
     ufunc, is_greatest = UFUNCS[monoid], monoid == "maximum"
     ordered = _ordered(values.astype(as_float), is_greatest)
@@ -128,7 +129,7 @@ def _ordered(values: Array, nan_is_greatest: bool) -> Array:
 
 
 def _reordered(bits: Array) -> Array:
-    """Bits of floats to integers in the same order; its own inverse."""
+    """Map the bits of floats to integers in the same order; the map is its own inverse."""
     info = np.iinfo(bits.dtype)
     sign = bits >> bits.dtype.type(info.bits - 1)
     return np.asarray(bits ^ (sign & bits.dtype.type(info.max)))

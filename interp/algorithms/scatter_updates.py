@@ -1,4 +1,4 @@
-"""Updates combined into targets, in order, without a step per update."""
+"""Apply scatter's updates to their targets, in order, in few vectorised steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from interp.exact.sums import segment_sum
 
 @dataclass(frozen=True, slots=True)
 class ScatterDimensions:
-    """Map scatter's updates to its operand: the attributes of the same names."""
+    """The dimension numbers of a scatter: its attributes of the same names."""
 
     update_window_dims: tuple[int, ...]
     inserted_window_dims: tuple[int, ...]
@@ -33,8 +33,8 @@ def targets(
     update_dims: tuple[int, ...],
     dimensions: ScatterDimensions,
 ) -> tuple[Array, Array]:
-    """Return for each element of the updates the offset of the operand's element that it meets, and
-    whether it takes part: its whole window must lie inside."""
+    """Compute, for each element of the updates, the linear offset of its operand element, and
+    whether it is applied: only if its whole window lies inside the operand."""
     rank = len(update_dims)
     vectors, batch_dims = index_vectors(indices, dimensions.index_vector_dim)
     batch_axes = [axis for axis in range(rank) if axis not in dimensions.update_window_dims]
@@ -72,8 +72,8 @@ def combined(
     updates: tuple[Array, ...],
     to_apply: Callee[Any],
 ) -> tuple[Array, ...]:
-    """Return one-dimensional operands after ``operands[offset] = to_apply(operands[offset],
-    update)`` for all updates in order. Float sums are exact and rounded once."""
+    """Apply all updates in order, ``operands[offset] = to_apply(operands[offset], update)``, to
+    one-dimensional operands; return the results. Float sums are exact and rounded once."""
     results = tuple(np.array(operand) for operand in operands)
     monoid = to_apply.monoid if len(operands) == 1 else None
     element_type = type_of(operands[0])
@@ -102,8 +102,8 @@ def _in_rounds(
     updates: tuple[Array, ...],
     to_apply: Callee[Any],
 ) -> None:
-    """Round k applies the k-th update of every target: as many rounds as the most updates that
-    one target gets."""
+    """Apply the k-th update of every target in round k, in place: as many rounds as the most
+    updates of one target."""
     if not offsets.size:
         return
     by_target = np.argsort(offsets, kind="stable")

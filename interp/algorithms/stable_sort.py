@@ -13,7 +13,7 @@ from interp.exact.conversion import total_order, type_of, widened
 
 
 def ranking(operand: Array, descending: bool) -> Array:
-    """Return the stable order of the last dimension by value; of floats, by total order: -0 comes
+    """Return the stable argsort of the last dimension by value; of floats, by total order: -0 comes
     before +0, a NaN with the sign bit before all numbers, and any other behind them."""
     is_float = type_of(operand).is_float
     found = total_order(operand).astype(np.int64) if is_float else keys(operand)
@@ -35,7 +35,7 @@ def sorting_order(rows: tuple[Array, ...], comparator: Callee[Any]) -> Array:
 
 
 def keys(operand: Array) -> Array:
-    """Integers in the order of the values, every NaN the largest."""
+    """Map values to integers in the same order, every NaN to the largest one."""
     element_type = type_of(operand)
     if element_type.is_float:
         order = total_order(operand).astype(np.int64)  # with room above the numbers of fewer bits
@@ -44,8 +44,8 @@ def keys(operand: Array) -> Array:
 
 
 def _guesses(rows: tuple[Array, ...]) -> Iterator[Array]:
-    """Stable orders by the first operand, by the first two, ..., ascending and descending; for
-    floats with equal zeros."""
+    """Yield stable orders by the first operand, by the first two, …, ascending and descending. Both
+    zeros of floats are equal, all NaNs the largest."""
     if any(row.dtype.kind == "c" for row in rows):
         return
     columns = [keys(np.where(widened(row) == 0, row.dtype.type(0), row)) for row in rows]
@@ -56,7 +56,8 @@ def _guesses(rows: tuple[Array, ...]) -> Iterator[Array]:
 
 
 def _compared(rows: tuple[Array, ...], lhs: Array, rhs: Array, comparator: Callee[Any]) -> Array:
-    """Compare elements: do those at ``lhs`` come before those at ``rhs``?"""
+    """Apply the comparator to the elements at ``lhs`` and ``rhs``: True where the first comes
+    before."""
     pairs = ((np.take_along_axis(r, lhs, -1), np.take_along_axis(r, rhs, -1)) for r in rows)
     return comparator(*(side for pair in pairs for side in pair))  # type: ignore[no-any-return]
 
@@ -72,8 +73,8 @@ def _is_sorted(rows: tuple[Array, ...], order: Array, comparator: Callee[Any]) -
 
 
 def _merged(rows: tuple[Array, ...], comparator: Callee[Any]) -> Array:
-    """Bottom-up merge sort: all pairs of runs of one width at once. A permutation whatever the
-    comparator says."""
+    """Sort by a bottom-up merge sort, merging all pairs of runs of one width at once. The result is
+    a permutation even if the comparator is inconsistent."""
     dims = rows[0].shape
     flat = tuple(row.reshape(-1, dims[-1]) for row in rows)
     order = np.broadcast_to(np.arange(dims[-1]), flat[0].shape)
@@ -105,6 +106,7 @@ def _merged_pairs(
         searching = low < high
         high = np.where(searching & goes_before, middle, high)
         low = np.where(searching & ~goes_before, middle + 1, low)
+    # The maximum keeps targets distinct even if an inconsistent comparator gives places that fall.
     separate = run[right] * width  # keeps the runs apart in the running maximum
     behind = np.maximum.accumulate(low + separate, axis=-1) - separate
     target = left_start + behind + right % width

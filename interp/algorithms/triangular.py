@@ -1,6 +1,7 @@
-"""Cholesky factors and triangular systems, batched: exact products, each step rounded once.
+"""Compute Cholesky factors and solve triangular systems, batched: exact products, each step rounded
+once.
 
-The definitions of the ops ``cholesky`` and ``triangular-solve``; LAPACK's routines use them, too.
+These define the ops ``cholesky`` and ``triangular-solve``; LAPACK's routines use them, too.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def _adjoint(matrices: Array) -> Array:
 
 
 def _componentwise(operation: np.ufunc, part: ElementType, one: Array, other: Array) -> Array:
-    """Return an operation on the real and imaginary parts (a real ``other`` meets both): in float64
-    and rounded, which for - * / on types up to f32 is rounded once."""
+    """Apply an operation to the real and imaginary parts (a real ``other`` to both), in float64 and
+    then rounded: for - * / on types up to f32 that equals one rounding."""
     if one.dtype.kind != "c":
         return rounded(operation(one.astype(np.float64), other.astype(np.float64)), part)
     result = np.empty(one.shape, one.dtype)
@@ -68,11 +69,11 @@ def _componentwise(operation: np.ufunc, part: ElementType, one: Array, other: Ar
 def triangular_solution(
     a: Array, b: Array, *, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: str
 ) -> Array:
-    """x with op(a) x = b (``left_side``) or x op(a) = b, reading one triangle of a.
+    """Solve op(a) x = b (``left_side``) or x op(a) = b for x, reading one triangle of a.
 
-    By substitution in the one order that each x needs only known ones: x_i = (b_i - s) / a_ii,
-    where s, the product of what is known, is exact and rounded once, then the difference and the
-    quotient are.
+    Substitution takes the unknowns in the order that needs only known ones: x_i = (b_i - s) / a_ii,
+    where the dot product s of the known ones is exact and rounded once; so are the difference and
+    the quotient.
     """
     matrix = a
     if transpose_a in ("TRANSPOSE", "ADJOINT"):
@@ -91,7 +92,7 @@ def triangular_solution(
 
 
 def _substituted(matrices: Array, right: Array, unit_diagonal: bool) -> Array:
-    """Forward substitution in lower triangles."""
+    """Solve lower triangular systems by forward substitution."""
     element_type = type_of(right)
     part = component_type(element_type) if element_type.is_complex else element_type
     x = np.zeros(right.shape, right.dtype)

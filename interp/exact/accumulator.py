@@ -26,14 +26,15 @@ _HUGE = 2.0**900  # above it the constants of the cut would overflow
 
 
 def two_sum(one: Array, other: Array) -> tuple[Array, Array]:
-    """Return the rounded sum and its error, exactly (Knuth)."""
+    """Return the rounded sum and its rounding error, which is exact (Knuth's TwoSum)."""
     high = one + other
     tail = high - one
     return high, (one - (high - tail)) + (other - tail)
 
 
 def odd_sum(one: Array, other: Array) -> Array:
-    """Return the sum rounded to odd: as good as the exact one for a later rounding."""
+    """Return the sum rounded to odd, which a later rounding to a narrower type turns into the
+    rounding of the exact sum."""
     high, low = two_sum(one, other)
     even = (high.view(np.int64) & 1) == 0
     inexact = (low != 0) & even
@@ -43,7 +44,7 @@ def odd_sum(one: Array, other: Array) -> Array:
 
 
 def cut(values: Array, unit: int) -> Array:
-    """``values``, of magnitude at most 2**(unit + 51), rounded to multiples of 2**unit."""
+    """Round ``values``, of magnitude at most 2**(unit + 51), to multiples of 2**unit."""
     round_there = math.ldexp(1.5, 52 + unit)
     part = values + round_there
     part -= round_there
@@ -51,8 +52,8 @@ def cut(values: Array, unit: int) -> Array:
 
 
 def carried(digits: Sequence[Array], width: int) -> list[Array]:
-    """Digits, lowest first, each of at most 52 bits and worth 2**width times the one below, as
-    digits of the same value of at most half that, but the last, which is new."""
+    """Propagate carries: digits of at most 52 bits, each worth 2**width times the one before,
+    become digits of magnitude at most half of that, and one more at the end. The value stays."""
     base, carry = 2.0**width, np.zeros_like(digits[0])
     balanced = []
     for digit in digits:
@@ -63,8 +64,8 @@ def carried(digits: Sequence[Array], width: int) -> list[Array]:
 
 
 def composed(digits: Sequence[Array], width: int, unit: int) -> tuple[Array, Array]:
-    """Carried digits, the lowest worth 2**unit, as their value rounded to float64, and a rest with
-    the sign and the sticky last bit of the exact one."""
+    """Combine carried digits, the first worth 2**unit, to a double-double: the value rounded to
+    float64, and a low part whose sign and sticky last bit are those of the exact rest."""
     high = np.zeros_like(digits[0])
     low = np.zeros_like(high)
     for level, digit in enumerate(digits):
@@ -74,7 +75,8 @@ def composed(digits: Sequence[Array], width: int, unit: int) -> tuple[Array, Arr
 
 
 class Accumulator:
-    """Many exact sums at once; ``addends`` bounds how many values go into any of them.
+    """A superaccumulator for an array of exact sums; ``addends`` bounds the number of addends of
+    each.
 
     ``minus_zero`` says whether a sum of nothing but -0 is to be -0 (else it is +0).
     """
@@ -143,7 +145,8 @@ class Accumulator:
     def _without_overflow(
         self, result: Array, digits: list[Array], unit: int, element_type: ElementType
     ) -> Array:
-        """Sums near the end of float64, where its arithmetic overflows, in integers."""
+        """Round sums near the end of float64's range, where its arithmetic overflows, in Python
+        integers."""
         for index in np.argwhere(~np.isfinite(result.astype(np.float64))):
             place = tuple(index)
             parts = (int(d[place]) << (i * self._width) for i, d in enumerate(digits))

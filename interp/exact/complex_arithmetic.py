@@ -14,7 +14,7 @@ from interp.exact.sliced_dots import two_product
 
 
 def multiply(lhs: Array, rhs: Array) -> Array:
-    """(a + bi)(c + di) = (ac - bd) + (ad + bc)i."""
+    """Multiply: (a + bi)(c + di) = (ac - bd) + (ad + bc)i, each component rounded once."""
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
     a, b, c, d = (x.astype(np.float64) for x in (lhs.real, lhs.imag, rhs.real, rhs.imag))
     result = np.empty(lhs.shape, lhs.dtype)
@@ -29,8 +29,8 @@ def multiply(lhs: Array, rhs: Array) -> Array:
 
 
 def divide(lhs: Array, rhs: Array) -> Array:
-    """((ac + bd) + (bc - ad)i) / (c**2 + d**2), each component rounded once; by zero and with
-    infinities as in C's annex G."""
+    """Divide: ((ac + bd) + (bc - ad)i) / (c**2 + d**2), each component rounded once; by zero and
+    with infinities as in C's annex G."""
     if lhs.dtype == np.complex128:
         return elementary("divide", lhs, rhs)
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
@@ -44,7 +44,8 @@ def divide(lhs: Array, rhs: Array) -> Array:
 
 
 def _annex_g(lhs: Array, rhs: Array) -> Array:
-    """Quotients by zero, of infinities by finite numbers and of those by infinities; else NaN."""
+    """Compute quotients by zero, of infinities by finite numbers and of finite numbers by
+    infinities as C's annex G does; NaN for all others."""
     (a, b), (c, d) = (lhs.real, lhs.imag), (rhs.real, rhs.imag)
     (u, v), (s, t) = _boxed(lhs), _boxed(rhs)
     finite, infinite = np.isfinite(lhs), np.isinf(rhs)
@@ -66,7 +67,7 @@ def _times(factor: np.float32, *parts: Array) -> tuple[Array, ...]:
 
 
 def _boxed(x: Array) -> tuple[Array, Array]:
-    """1 for infinite components and 0 for others, with their signs."""
+    """Replace infinite components by 1 and others by 0, keeping their signs."""
     one = [np.copysign(np.isinf(part).astype(np.float32), part) for part in (x.real, x.imag)]
     return one[0], one[1]
 
@@ -82,7 +83,7 @@ def magnitude(operand: Array) -> Array:
 
 
 def sign(operand: Array) -> Array:
-    """operand / abs(operand), each component rounded once; a zero is kept."""
+    """Compute operand / abs(operand), each component rounded once; a zero is kept."""
     if operand.dtype == np.complex128:
         return elementary("sign", operand)
     a, b = _components(operand)
@@ -98,7 +99,8 @@ def _components(operand: Array) -> tuple[Array, Array]:
 
 
 def _root(a: Array, b: Array) -> tuple[Array, Array]:
-    """sqrt(a**2 + b**2) of values of f32, in two parts: exact where the first part is all."""
+    """Compute sqrt(a**2 + b**2) of f32 values as a double-double, exact where the root is
+    representable."""
     high, low = two_sum(a * a, b * b)
     root = np.sqrt(high)
     square, error = two_product(root, root)
@@ -107,15 +109,15 @@ def _root(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _signed(total: Array, one: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
-    """Give zero sums their IEEE 754 sign, where both products have a factor zero."""
+    """Give zero sums of two products their IEEE 754 sign, where both products have a factor
+    zero."""
     (a, b), (c, d) = one, other
     nothing = ((a == 0) | (b == 0)) & ((c == 0) | (d == 0))
     return np.where(nothing, a * b + c * d, total)
 
 
 def _quotient(dividend: tuple[Array, Array], divisor: tuple[Array, Array]) -> Array:
-    """Return the quotient of two exact sums rounded once to float32; its error before that is
-    2**-100."""
+    """Divide two double-doubles and round once to float32; the error before that is 2**-100."""
     (high, low), (divisor_high, divisor_low) = dividend, divisor
     first = high / divisor_high
     product, error = two_product(first, divisor_high)

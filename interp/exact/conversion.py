@@ -21,7 +21,7 @@ def type_of(operand: Array) -> ElementType:
 
 
 def is_native(element_type: ElementType) -> bool:
-    """Test whether NumPy computes with a type itself."""
+    """Test whether NumPy itself computes with a type, as it does not with ml_dtypes' types."""
     if element_type.is_float:
         return element_type in (F32, F64)
     return not element_type.is_integer or element_type.bits >= 8
@@ -39,9 +39,9 @@ def widened(operand: Array) -> Array:
 
 
 def converted(operand: Array, target: ElementType) -> Array:
-    """NaN becomes 0 and floats saturate going to integers; integers wrap; anything that is not
-    zero is true; one rounding to nearest even going to floats. A complex number that becomes
-    another loses its imaginary part."""
+    """Convert between element types. To integers NaN becomes 0, floats saturate, and integers wrap;
+    to pred anything but zero is true; to floats there is one rounding to nearest even. A complex
+    number that becomes real loses its imaginary part."""
     source = type_of(operand)
     if source is target:
         return operand
@@ -60,7 +60,7 @@ def converted(operand: Array, target: ElementType) -> Array:
 
 
 def wrapped(operand: Array, target: ElementType) -> Array:
-    """Integers or pred modulo 2**bits in an integer type."""
+    """Convert integers or pred to an integer type, modulo 2**bits."""
     wide = operand.astype(np.int8) if operand.dtype == np.bool_ else widened(operand)
     if target.bits < 8:
         wide = wide.astype(np.int8 if target.kind == "signed" else np.uint8)
@@ -86,8 +86,8 @@ def _float_to_integer(operand: Array, target: ElementType) -> Array:
 
 
 def reduced_precision(operand: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Floats rounded to fewer bits of either kind: to nearest even, overflow to infinity, below
-    the normal range to a zero of the same sign. NaN stays NaN, but becomes infinity where no
+    """Round floats to fewer exponent and mantissa bits: to nearest even, overflow to infinity,
+    below the normal range to a zero of the same sign. NaN stays NaN, but becomes infinity where no
     mantissa bit is left to tell them apart. Types of less than 16 bits are reduced in float32, as
     XLA does, and rounded to their own type again."""
     element_type = type_of(operand)
@@ -118,8 +118,9 @@ def reduced_precision(operand: Array, exponent_bits: int, mantissa_bits: int) ->
 
 
 def stochastically_converted(operand: Array, random: Array, target: ElementType) -> Array:
-    """Truncation, one further from zero where ``random`` is below the fraction scaled by 2**bits
-    of ``random``; NaN becomes 0; saturates (XLA's HloEvaluator)."""
+    """Round floats to integers stochastically, as XLA's HloEvaluator: truncate, and move one
+    further from zero where ``random`` is below the fraction scaled by 2**bits of ``random``. NaN
+    becomes 0; large numbers saturate."""
     values = operand.astype(np.float64)
     magnitude = np.trunc(np.abs(values))
     scale = type_of(random).bits
@@ -130,7 +131,7 @@ def stochastically_converted(operand: Array, random: Array, target: ElementType)
 
 
 def total_order(operand: Array) -> Array:
-    """Integers in the order of the floats' TOTALORDER: -NaN < -inf < ... < -0 < +0 < ... < NaN."""
+    """Map floats to integers in TOTALORDER: -NaN < -inf < ... < -0 < +0 < ... < NaN."""
     element_type = type_of(operand)
     storage = 8 * operand.dtype.itemsize
     unsigned = operand.view(_UNSIGNED[operand.dtype.itemsize])

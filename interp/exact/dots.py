@@ -42,11 +42,12 @@ _COST_WORTH_A_LOOK = 1e6
 def dot_exact(
     lhs: Array, rhs: Array, element_type: ElementType, present: Array | None = None
 ) -> Array:
-    """lhs[b, m, k] times rhs[b, k, n], accumulated from +0, in ``element_type``.
+    """Multiply lhs[b, m, k] and rhs[b, k, n], accumulated from +0 and rounded once to
+    ``element_type``.
 
-    Operands may have any type whose values float64 holds, or be complex; a result that is real has
-    the real part of their product. ``present``, of the shape of lhs, says which of its elements
-    take part at all; the others are 0.
+    Operands may have any type whose values float64 holds, or be complex; a real result is the real
+    part of their product. ``present``, of the shape of lhs, masks the elements that are factors at
+    all (an infinity meets no others); the others must be 0.
     """
     if element_type.is_complex:
         return _complex(lhs, rhs, element_type, present)
@@ -73,7 +74,8 @@ def dot_exact(
 
 
 def _complex(lhs: Array, rhs: Array, element_type: ElementType, present: Array | None) -> Array:
-    """(a + bi)(c + di): the real part is one sum of the products ac and -bd, the other alike."""
+    """Multiply complex matrices: (a + bi)(c + di), where the real part is one exact sum of the
+    products ac and -bd, and the imaginary part one of ad and bc."""
     part = component_type(element_type)
     result = np.empty((*lhs.shape[:2], rhs.shape[2]), element_type.numpy)
     result.real = _real_part(lhs, rhs, part, present)
@@ -95,7 +97,7 @@ def _of_both(
 
 
 def _parts(values: Array) -> tuple[Array, Array]:
-    """Real and imaginary part."""
+    """Split into real and imaginary part, in a type that has zero and negative numbers."""
     if values.dtype.kind == "c":
         return values.real, values.imag
     if values.dtype.kind not in "biu" and values.dtype.itemsize < 4:  # f8e8m0fnu has no zero
@@ -111,8 +113,8 @@ def _has_exact_products(lhs: Array, rhs: Array) -> bool:
 
 
 def pieces(shape: tuple[int, ...], columns: int, limit: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of batches and of rows whose operands and results have at most ``limit`` elements,
-    or are one row."""
+    """Yield slices of batches and of rows whose operands and results have at most ``limit``
+    elements, or are a single row."""
     batch, rows, depth = shape
     row = max(columns, depth)
     batches, height = max(1, limit // (rows * row)), max(1, min(rows, limit // row))
@@ -122,8 +124,8 @@ def pieces(shape: tuple[int, ...], columns: int, limit: int) -> Iterator[tuple[s
 
 
 def _specials(lhs: Array, rhs: Array, present: Array | None) -> Array | None:
-    """NaN and infinities where products that are not finite make the result one, else 0; None if
-    there are none at all."""
+    """Return the NaN or infinity of results with such factors, 0 for results without; None if all
+    factors are finite."""
     if np.isfinite(lhs).all() and np.isfinite(rhs).all():
         return None
     shown = np.ones(lhs.shape) if present is None else present.astype(np.float64)
@@ -140,7 +142,8 @@ def _specials(lhs: Array, rhs: Array, present: Array | None) -> Array | None:
 
 
 class _Product:
-    """One product of stacks of finite float64 matrices; ``result`` is what it is all about."""
+    """The product of stacks of finite float64 matrices, computed in three steps (see the module)
+    when it is made; ``result`` has it."""
 
     def __init__(self, lhs: Array, rhs: Array, element_type: ElementType, bounded: bool) -> None:
         self._lhs, self._rhs, self._type = lhs, rhs, element_type
@@ -154,7 +157,7 @@ class _Product:
         self._by_accumulation(undecided, bounded)
 
     def _by_bound(self) -> Array:
-        """Step 1; returns the places (n, 3) that it does not decide."""
+        """Do step 1, BLAS with an error bound; return the indices (n, 3) of undecided results."""
         total = self._total()
         total += 0.0  # a sum of -0 only is +0: it starts at +0
         factor = (min(self._lhs.shape[2], _DEPTH) + 8) * _UNIT
@@ -171,8 +174,8 @@ class _Product:
         return np.concatenate(undecided) if undecided else np.empty((0, 3), np.int64)
 
     def _total(self) -> Array:
-        """Return the product in float64; long sums in blocks that are added in pairs of float64, so
-        that the error is that of a sum of _DEPTH addends."""
+        """Multiply in float64. Long sums are split into blocks of _DEPTH, added in double-double,
+        so that the error is that of a sum of _DEPTH addends."""
         depth = self._lhs.shape[2]
         total: Array = self._lhs[:, :, :_DEPTH] @ self._rhs[:, :_DEPTH]
         if depth <= _DEPTH:
@@ -185,7 +188,8 @@ class _Product:
         return total + low
 
     def _dense_by_slices(self, undecided: Array) -> Array:
-        """Step 2 for the matrices where that is cheaper than step 3; returns what it leaves."""
+        """Do step 2 for the matrices where it is cheaper than step 3; return the indices that are
+        left."""
         batch, _, columns = self.result.shape
         depth = self._lhs.shape[2]
         costs = np.bincount(undecided[:, 0], minlength=batch) * depth * _COST_GATHERED
@@ -214,7 +218,7 @@ class _Product:
         return places[is_left[places[:, 1], places[:, 2]]]
 
     def _by_accumulation(self, undecided: Array, exact_products: bool) -> None:
-        """Step 3."""
+        """Do step 3: accumulate the products of each undecided result exactly."""
         batch, height, depth = self._lhs.shape
         rows = self._lhs.reshape(batch * height, depth)
         columns = self._rhs.transpose(1, 0, 2).reshape(depth, -1)
@@ -247,7 +251,8 @@ class _Product:
 
 
 def _columns(matrix: Array, chosen: Array, part: slice) -> Array:
-    """matrix[part, chosen] transposed, read in the order that it has in memory."""
+    """Return matrix[part, chosen], transposed, gathering along the axis that is contiguous in
+    memory."""
     if matrix.strides[0] < matrix.strides[1]:
         return np.asarray(matrix.T[chosen, part])
     return matrix[part].take(chosen, axis=1).T

@@ -12,7 +12,7 @@ from interp.exact.rounding import rounded
 
 
 def elementary(name: str, *operands: Array) -> Array:
-    """Return the function ``name`` of ``operands``, rounded to their type."""
+    """Evaluate elementary function ``name`` on ``operands``, rounded to their type."""
     element_type = type_of(operands[0])
     if element_type.is_complex:
         return _of_complex(f"{name}_{element_type}", *operands)
@@ -23,8 +23,7 @@ def elementary(name: str, *operands: Array) -> Array:
 
 
 def _of_complex(name: str, *operands: Array) -> Array:
-    """Return the function ``name`` of the table of complex functions; a magnitude has one
-    component."""
+    """Make the function ``name`` of complex arrays; that of a magnitude has a real result."""
     same = np.broadcast_arrays(*operands)
     components = [
         part.astype(np.float64) for operand in same for part in (operand.real, operand.imag)

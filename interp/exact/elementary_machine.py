@@ -1,4 +1,4 @@
-"""NumPy as the machine of hlo.elementary: values are float64 arrays."""
+"""The NumPy machine of :mod:`hlo.elementary`, whose values are float64 arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK = 8192  # elements at a time: a sequence's temporaries then stay in the s
 
 
 class NumpyMachine:
-    """Lanes are the elements of arrays."""
+    """An abstract machine whose lanes are the elements of arrays."""
 
     def select(
         self, condition: Condition, on_true: Array | float, on_false: Array | float
@@ -42,20 +42,21 @@ _MACHINE: Machine[Array] = NumpyMachine()
 
 
 def evaluated(name: str, *operands: Array) -> Array:
-    """``hlo.elementary.evaluate`` on float64 arrays of one shape."""
+    """Evaluate the sequence of ``name`` on float64 arrays of one shape."""
     return _in_blocks(lambda *parts: (evaluate(name, _MACHINE, *parts),), operands)[0]
 
 
 def evaluated_complex(name: str, *components: Array) -> list[Array]:
-    """``hlo.elementary.evaluate_complex`` on float64 arrays of one shape."""
+    """Evaluate the complex sequence of ``name`` on float64 arrays of one shape; return real and
+    imaginary parts."""
     return _in_blocks(lambda *parts: evaluate_complex(name, _MACHINE, *parts), components)
 
 
 def _in_blocks(
     function: Callable[..., tuple[Array, ...]], operands: tuple[Array, ...]
 ) -> list[Array]:
-    """Return the results of a function, an array each; at least one call tells how many there
-    are."""
+    """Apply an elementwise function block by block; return its result arrays. Empty operands take
+    one call, too, as only a call tells how many results there are."""
     shape = operands[0].shape
     flat = [np.ascontiguousarray(operand, np.float64).reshape(-1) for operand in operands]
     size = flat[0].size

@@ -18,7 +18,7 @@ _DIGIT = 16
 
 
 def dot_integers(lhs: Array, rhs: Array, element_type: ElementType) -> Array:
-    """lhs[b, m, k] times rhs[b, k, n] modulo 2**bits of the integer ``element_type``."""
+    """Multiply lhs[b, m, k] and rhs[b, k, n] modulo 2**bits of the integer ``element_type``."""
     result = np.zeros((*lhs.shape[:2], rhs.shape[2]), element_type.numpy)
     if not result.size or not lhs.size:
         return result
@@ -60,7 +60,7 @@ def _in_digits(lhs: Array, rhs: Array, bits: int) -> Array:
 
 
 def _digits(values: Array, count: int) -> list[Array]:
-    """Return the lowest digits, from -2**15 to 2**15 - 1, lowest first."""
+    """Split integers into ``count`` digits from -2**15 to 2**15 - 1, lowest first."""
     half = 1 << (_DIGIT - 1)
     digits = []
     for _ in range(count):

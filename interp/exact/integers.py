@@ -33,7 +33,7 @@ def pattern(operand: Array, bits: int) -> Array:
 
 
 def divide(lhs: Array, rhs: Array, bits: int) -> Array:
-    """Truncated towards zero; x/0 is all ones, MIN/-1 is MIN."""
+    """Divide, truncating towards zero; x/0 is all ones, MIN/-1 is MIN."""
     del bits
     divisor = np.where(rhs == 0, rhs.dtype.type(1), rhs)
     quotient = (lhs - np.fmod(lhs, divisor)) // divisor
@@ -41,13 +41,13 @@ def divide(lhs: Array, rhs: Array, bits: int) -> Array:
 
 
 def remainder(lhs: Array, rhs: Array, bits: int) -> Array:
-    """Return the remainder with the sign of the dividend; x%0 is x, MIN%-1 is 0."""
+    """Compute the remainder with the sign of the dividend; x%0 is x, MIN%-1 is 0."""
     del bits
     return np.where(rhs == 0, lhs, np.fmod(lhs, np.where(rhs == 0, rhs.dtype.type(1), rhs)))
 
 
 def power(lhs: Array, rhs: Array, bits: int) -> Array:
-    """Return the mathematical power modulo 2**bits; a negative exponent is trunc(1 /
+    """Compute the mathematical power modulo 2**bits; a negative exponent is trunc(1 /
     lhs**|rhs|)."""
     exponent = pattern(rhs, bits)
     result, square = np.ones_like(lhs), lhs
@@ -62,14 +62,14 @@ def power(lhs: Array, rhs: Array, bits: int) -> Array:
 
 
 def shift_left(lhs: Array, rhs: Array, bits: int) -> Array:
-    """Zero once the amount, taken unsigned, reaches the width."""
+    """Shift left; zero once the amount, taken unsigned, reaches the width."""
     amount = pattern(rhs, bits)
     shifted = pattern(lhs, bits) << np.minimum(amount, amount.dtype.type(bits - 1))
     return np.where(amount < bits, shifted, 0).astype(shifted.dtype).view(lhs.dtype)
 
 
 def shift_right_logical(lhs: Array, rhs: Array, bits: int) -> Array:
-    """Zero once the amount, taken unsigned, reaches the width."""
+    """Shift right, filling with zeros; zero once the amount, taken unsigned, reaches the width."""
     amount = pattern(rhs, bits)
     shifted = pattern(lhs, bits) >> np.minimum(amount, amount.dtype.type(bits - 1))
     return np.where(amount < bits, shifted, 0).astype(shifted.dtype).view(lhs.dtype)
@@ -111,7 +111,7 @@ def count_leading_zeros(operand: Array, bits: int) -> Array:
 
 
 def _signed(operand: Array, bits: int) -> Array:
-    """Integers of either kind reread as signed, their sign bit at ``bits - 1``."""
+    """Reinterpret integers as signed, with the sign bit at ``bits - 1``."""
     signed = operand.view(_SIGNED[operand.dtype.itemsize])
     spare = signed.dtype.type(8 * operand.dtype.itemsize - bits)
     result: Array = (signed << spare) >> spare
@@ -119,7 +119,7 @@ def _signed(operand: Array, bits: int) -> Array:
 
 
 def _multiply_high_unsigned(lhs: Array, rhs: Array) -> Array:
-    """Return the high word of a product of 64-bit words, by halves."""
+    """Compute the high word of a product of 64-bit words from products of 32-bit halves."""
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     a, b, c, d = lhs >> half, lhs & low, rhs >> half, rhs & low
     middle = a * d + (b * d >> half)

@@ -1,4 +1,4 @@
-"""Products of matrices of any element types, for every op that is one.
+"""Multiply matrices of any element types, for dot, convolution, ragged-dot and scaled-dot.
 
 Factors keep their own types, so that products and sums are exact; only the sum is rounded. To a
 result type of another kind (an integer or pred for floats, pred for integers) the sum is converted
@@ -28,8 +28,8 @@ _KINDS = {"pred": 0, "unsigned": 1, "signed": 1, "float": 2, "complex": 3}
 def matrix_product(
     lhs: Array, rhs: Array, element_type: ElementType, present: Array | None = None
 ) -> Array:
-    """lhs[b, m, k] times rhs[b, k, n] in ``element_type``; only the elements of lhs that are
-    ``present`` take part, the others must be 0."""
+    """Multiply lhs[b, m, k] and rhs[b, k, n] in ``element_type``. Only elements of lhs in the mask
+    ``present`` are factors; the others must be 0."""
     other = _OTHER.get()
     if other is not None and (product := other(lhs, rhs, element_type)) is not None:
         return product
@@ -46,8 +46,8 @@ def matrix_product(
 
 @contextmanager
 def products_by(function: _Product) -> Iterator[None]:
-    """Have all ops multiply matrices [b, m, k] and [b, k, n] for an element type by another
-    function, where it does not give None."""
+    """Replace, within a block, how all ops multiply matrices [b, m, k] and [b, k, n]: by
+    ``function`` of both and the element type, unless it returns None."""
     token = _OTHER.set(function)
     try:
         yield
@@ -60,8 +60,8 @@ def _width(element_type: ElementType) -> tuple[int, int]:
 
 
 def _dot(lhs: Array, rhs: Array, element_type: ElementType, present: Array | None) -> Array:
-    """Return the exact dot of factors that float64 holds; a 64-bit integer is two of them, side by
-    side in the depth."""
+    """Compute the exact dot of factors that float64 holds. A 64-bit integer becomes two of them,
+    concatenated along the depth."""
     if _is_long(lhs):
         present = None if present is None else np.concatenate((present, present), axis=2)
         halves = np.concatenate(_halves(lhs), axis=2)
@@ -78,6 +78,7 @@ def _is_long(values: Array) -> bool:
 
 
 def _halves(values: Array) -> tuple[Array, Array]:
-    """Floats whose sums are the 64-bit integers: multiples of 2**32, and what is below."""
+    """Split 64-bit integers into two float64: a multiple of 2**32 and the rest, whose sum they
+    are."""
     low = values & values.dtype.type(0xFFFFFFFF)
     return (values - low).astype(np.float64), low.astype(np.float64)

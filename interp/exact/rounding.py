@@ -1,7 +1,7 @@
-"""Rounding once, to nearest even, to any float element type.
+"""Round once, to nearest even, to any float element type.
 
-NumPy converts float64 to float32 and float16 directly, but ml_dtypes converts through float32:
-two roundings, wrong near the middle of two neighbours. Rounding *to odd* first is harmless: a value
+NumPy converts float64 to float32 and float16 directly, but ml_dtypes converts through float32: two
+roundings, wrong near the middle of two neighbours. Rounding *to odd* first is harmless: a value
 whose last bit says "inexact" never looks like a middle (Boldo and Melquiond, "Emulation of FMA and
 correctly rounded sums", 2008; it needs two spare bits).
 """
@@ -19,7 +19,7 @@ WITHOUT_NAN = ("f4e2m1fn", "f6e2m3fn", "f6e3m2fn")
 
 
 def rounded(values: Array, element_type: ElementType) -> Array:
-    """Float64 ``values`` rounded once to ``element_type``. Overflow gives what the type has: an
+    """Round float64 ``values`` once to ``element_type``. Overflow gives what the type has: an
     infinity, else NaN, else its largest value. A NaN becomes -0 where the type has none."""
     if element_type in (F16, F32, F64):
         return values.astype(element_type.numpy, copy=False)
@@ -32,8 +32,7 @@ def rounded(values: Array, element_type: ElementType) -> Array:
 
 
 def rounded_sum(high: Array, low: Array, element_type: ElementType) -> Array:
-    """Return the exact ``high + low`` (float64, |low| at most half a last bit of high) rounded
-    once."""
+    """Round a double-double ``high + low`` (|low| at most half an ulp of high) once."""
     if element_type is F64:
         return high
     inexact = (low != 0) & np.isfinite(high) & (low == low)
@@ -43,7 +42,7 @@ def rounded_sum(high: Array, low: Array, element_type: ElementType) -> Array:
 
 
 def rounded_integer(values: Array, element_type: ElementType) -> Array:
-    """Integers of at most 64 bits rounded once to a float type."""
+    """Round integers of at most 64 bits once to a float type."""
     if element_type in (F32, F64):
         return values.astype(element_type.numpy)
     if values.dtype.itemsize < 8:
@@ -75,7 +74,7 @@ def _float64(value: Fraction) -> Array:
 
 
 def _odd_float32(values: Array) -> Array:
-    """Float64 rounded to odd in float32."""
+    """Round float64 to odd in float32."""
     nearest = values.astype(np.float32)
     even = (nearest.view(np.int32) & 1) == 0
     inexact = (nearest != values) & (values == values)

@@ -24,8 +24,8 @@ _SPLIT = 2.0**27 + 1
 
 
 def two_product(one: Array, other: Array) -> tuple[Array, Array]:
-    """Return the rounded product and its error, exactly, if nothing over- or underflows
-    (Dekker)."""
+    """Return the rounded product and its rounding error, which is exact unless something over- or
+    underflows (Dekker)."""
     product = one * other
     (one_high, one_low), (other_high, other_low) = _halved(one), _halved(other)
     error = one_high * other_high - product
@@ -42,8 +42,9 @@ def _halved(values: Array) -> tuple[Array, Array]:
 
 
 class _Sliced(NamedTuple):
-    """matrix[b, r, k] = 2**exponents[b, r] times the sum of 2**(-p width) slices[p - 1], which
-    are integers; ``used`` slices are not all zero, more than there are if that is not all of it."""
+    """A matrix as integer slices: matrix[b, r, k] = 2**exponents[b, r] times the sum of 2**(-p
+    width) slices[p - 1]. ``used`` is the number of slices that row r needs, beyond their number if
+    they do not hold all of it."""
 
     exponents: Array
     slices: list[Array]
@@ -68,7 +69,8 @@ def _sliced(matrix: Array, width: int) -> _Sliced:
 
 
 def dot_sliced(lhs: Array, rhs: Array, element_type: ElementType) -> tuple[Array, Array]:
-    """Finite lhs[b, m, k] times rhs[b, k, n] rounded once, and where that is proved right."""
+    """Multiply finite lhs[b, m, k] and rhs[b, k, n], rounded once; return the result and a mask of
+    where it is proven correct."""
     _, rows, depth = lhs.shape
     columns = rhs.shape[2]
     if rhs.size > _ELEMENTS and columns > 1:

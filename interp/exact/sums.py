@@ -32,7 +32,8 @@ _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def per_component(function: Callable[..., Array], values: Array, *others: Array) -> Array:
-    """Return a complex result of a function of real arrays, which never mixes components."""
+    """Apply a function to the real and to the imaginary parts of arrays; return the complex
+    result."""
     parts = [[getattr(x, part) for x in (values, *others)] for part in ("real", "imag")]
     real, imag = (function(*arrays) for arrays in parts)
     result = np.empty(real.shape, values.dtype)
@@ -57,8 +58,8 @@ def same_bits(one: Array, other: Array) -> Array:
 
 
 def ends_agree(least: Array, most: Array, total: Array, bound: Array) -> Array:
-    """Test where ``total`` plus and minus ``bound``, rounded to ``least`` and ``most``, say what
-    all numbers between them round to."""
+    """Test where an interval rounds to one number, given its rounded ends ``least`` and ``most``;
+    it is ``total`` plus and minus ``bound``."""
     agree = same_bits(least, most)
     if most.dtype.itemsize == 1:  # in types without infinity both overflows are the same NaN
         agree &= (np.abs(total) > bound) | (bound == 0) | ~np.isnan(most)
@@ -66,7 +67,8 @@ def ends_agree(least: Array, most: Array, total: Array, bound: Array) -> Array:
 
 
 def decided(total: Array, bound: Array, element_type: ElementType) -> tuple[Array, Array]:
-    """Float64 totals rounded, and where no number within ``bound`` of the total rounds otherwise.
+    """Round float64 totals; return the results, and a mask of those that every number within
+    ``bound`` of the total rounds to.
 
     For addends that cannot overflow float64: a total that is not finite is right.
     """
@@ -89,7 +91,7 @@ def decided_f64(high: Array, low: Array, bound: Array) -> tuple[Array, Array]:
 
 @np.errstate(all="ignore")
 def sum_along(values: Array, axes: Sequence[int], init: Array, element_type: ElementType) -> Array:
-    """Return the sums of init (broadcast to the result) and the values along ``axes``."""
+    """Sum the values along ``axes``, and the init (broadcast to the result), rounded once."""
     if element_type.is_complex:
         part = component_type(element_type)
         return per_component(lambda v, i: sum_along(v, axes, i, part), values, init)
@@ -129,7 +131,7 @@ def _fast(
 
 
 def _totals(values: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """Sums and sums of magnitudes in float64, of a piece at a time that fits in the cache."""
+    """Sum the values, and their magnitudes, in float64, by pieces that fit in the cache."""
     if values.size <= _LEAF:
         wide = values.astype(np.float64)
         total = wide.sum(axis=axes)
@@ -144,7 +146,8 @@ def _totals(values: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def _halves(values: Array) -> tuple[tuple[Array, Array], int]:
-    """Both halves along the outermost dimension in memory."""
+    """Split an array in halves along its outermost dimension in memory; return them and that
+    axis."""
     axis = max(
         (axis for axis in range(values.ndim) if values.shape[axis] > 1),
         key=lambda axis: (abs(values.strides[axis]), -axis),
@@ -162,10 +165,10 @@ def _kept_position(axis: int, axes: tuple[int, ...]) -> int:
 def _fast_f64(
     values: Array, axes: tuple[int, ...], start: Array, count: int, element_type: ElementType
 ) -> tuple[Array, Array]:
-    """Add in pairs of float64, by halving: ``depth`` additions on the way of each addend.
+    """Sum f64 values in double-double, by halving: ``depth`` additions on the way of each addend.
 
-    Each addition leaves an exact error of at most u |partial sum|, together at most
-    u depth sum|x|; they are added on the way, in at most 2 depth additions each.
+    Each addition leaves an exact error of at most u |partial sum|, together at most u depth sum|x|;
+    they are added on the way, in at most 2 depth additions each.
     """
     del element_type
     high, low, magnitude = (part.ravel() for part in _pairs(values, axes))
@@ -204,7 +207,7 @@ def _pairs(values: Array, axes: tuple[int, ...]) -> tuple[Array, Array, Array]:
 def _exact_rows(
     arranged: Array, dims: tuple[int, ...], rows: Array, start: Array, element_type: ElementType
 ) -> Array:
-    """Sums over all but the first ``len(dims)`` dimensions, of the given flat rows only."""
+    """Sum exactly over all but the first ``len(dims)`` dimensions, for the given flat rows only."""
     length = math.prod(arranged.shape[len(dims) :])
     step = max(1, _CHUNK // length)
     parts = []
@@ -226,7 +229,7 @@ def _exact_rows(
 def segment_sum(
     values: Array, segment_ids: Array, count: int, init: Array, element_type: ElementType
 ) -> Array:
-    """result[s] = the sum of init[s] and all values[i] with segment_ids[i] == s.
+    """Sum by segments: result[s] = init[s] + all values[i] with segment_ids[i] == s, rounded once.
 
     ``values`` has shape (n, ...), ``init`` broadcasts to (count, ...); every id is in range.
     """
@@ -252,7 +255,7 @@ def segment_sum(
 
 
 def _segments(values: Array, segment_ids: Array, start: Array, element_type: ElementType) -> Array:
-    """Sums of (n, columns) values, some in each segment; (segment, column) is one place."""
+    """Sum (n, columns) values by segment; each (segment, column) that has values is one sum."""
     columns = start.shape[1]
     where = (segment_ids[:, None] * columns + np.arange(columns)).ravel()
     wide, init = values.astype(np.float64).ravel(), start.astype(np.float64).ravel()
@@ -284,8 +287,7 @@ def _segments(values: Array, segment_ids: Array, start: Array, element_type: Ele
 def window_sum(
     values: Array, windows: Sequence[WindowDimension], init: Array, element_type: ElementType
 ) -> Array:
-    """Return the sums of init and the values in each window; in time independent of the windows'
-    sizes."""
+    """Sum the values in each window, and the init; time does not depend on the windows' sizes."""
     if element_type.is_complex:
         part = component_type(element_type)
         return per_component(lambda v, i: window_sum(v, windows, i, part), values, np.asarray(init))

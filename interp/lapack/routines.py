@@ -1,4 +1,4 @@
-"""The LAPACK routines that XLA:CPU calls, by their custom-call targets.
+"""Evaluate the LAPACK routines that XLA:CPU calls, by their custom-call targets.
 
 Cholesky factors and triangular solutions are this project's own. The others are SciPy's, where it
 is installed: as good as its LAPACK, and no promise about bits.
@@ -28,8 +28,9 @@ TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
 
 def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array, Array]:
-    """(factor, info): the triangle not named by ``uplo`` keeps the operand's values; info is the
-    order of the first leading minor that is not positive, else 0, and then the factor is NaN."""
+    """Compute (Cholesky factor, info): the triangle not named by ``uplo`` keeps the operand's
+    values; info is the order of the first leading minor that is not positive, else 0, and then the
+    factor is NaN."""
     del shape
     (operand,) = operands
     lower = letter(config, "uplo") == "L"
@@ -55,7 +56,7 @@ def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
 
 
 def _first_failure(matrix: Array, lower: bool) -> int:
-    """Return the smallest order of a leading minor that has no factor."""
+    """Return the smallest order of a leading minor that is not positive definite."""
     low, high = 1, len(matrix)
     while low < high:
         middle = (low + high) // 2
@@ -67,7 +68,8 @@ def _first_failure(matrix: Array, lower: bool) -> int:
 
 
 def letter(config: str, name: str) -> str:
-    """Return the letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
+    """Read the character in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76`` of a
+    backend_config."""
     return chr(_number(config, name))
 
 
@@ -133,7 +135,8 @@ def _geev(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]
 
 
 def _paired(vectors: Array, imag: Array) -> Array:
-    """Real and imaginary part side by side, where eigenvalues are pairs, as complex vectors."""
+    """Combine real eigenvectors to complex ones: of a conjugate pair, LAPACK stores the real and
+    the imaginary part in neighbouring columns."""
     if vectors.shape[0] != len(imag):  # not computed
         return vectors
     result = vectors.astype(np.complex128)
@@ -163,8 +166,8 @@ def _sytrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...
 def _gtsv(
     routine: Callable[..., Any], config: str, low: Array, diagonal: Array, high: Array, b: Array
 ) -> tuple[Any, ...]:
-    """Solve tridiagonal systems: the first of the lower diagonal and the last of the upper one are
-    not there."""
+    """Solve tridiagonal systems; the first element of the lower diagonal and the last of the upper
+    one are padding."""
     low_, diagonal_, high_, x, info = routine(low[1:], diagonal, high[:-1], b)
     ends = np.concatenate((low[:1], low_)), np.concatenate((high_, high[-1:]))
     return ends[0], diagonal_, ends[1], x, info
@@ -202,8 +205,8 @@ _ROUTINES: dict[str, tuple[Wrapper, str]] = {
 
 
 def _stacked(parts: list[Array | None], shape: ArrayShape) -> Array:
-    """Return the results for a batch as declared: zeros where they are not computed. Those of
-    another size are returned as they are, which the evaluator reports."""
+    """Arrange a batch of results in the declared shape, zeros where a result is not computed. One
+    of another size is returned as it is, and the evaluator reports it."""
     if any(part is None for part in parts):
         return np.zeros(shape.dims, shape.element_type.numpy)
     array = np.asarray(parts, shape.element_type.numpy)
@@ -211,7 +214,8 @@ def _stacked(parts: list[Array | None], shape: ArrayShape) -> Array:
 
 
 def _by_scipy(name: str, wrapper: Wrapper) -> Target:
-    """Run a routine of SciPy for each matrix of a batch; leave out results nobody declared."""
+    """Make a routine that runs one of SciPy for each matrix of a batch, and drops undeclared
+    results."""
 
     def target(operands: tuple[Array, ...], shape: Shape, config: str) -> Any:
         try:

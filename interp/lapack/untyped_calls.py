@@ -1,7 +1,7 @@
-"""LAPACK custom calls as older JAX made them, with sizes and flags as leading operands.
+"""Evaluate LAPACK custom calls as older JAX made them, with sizes and flags as leading operands.
 
-Scratch memory is among their results, as zeros (jaxlib/lapack.py of jaxlib 0.4.20). Each call is
-the typed one of :mod:`interp.lapack.routines`.
+Their results include scratch memory, which is zeros here (jaxlib/lapack.py of jaxlib 0.4.20). Each
+call is translated to the typed one of :mod:`interp.lapack.routines`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from interp.lapack import routines
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """``settings`` makes a backend_config of the first ``count`` operands. ``results`` are the
-    places of the typed call's results; those that are not named, and any beyond, are scratch."""
+    """An older call's form. ``settings`` turns the first ``count`` operands into a backend_config;
+    ``results`` has, for each result, its number in the typed call, None for scratch memory."""
 
     count: int
     settings: Callable[..., dict[str, int]]
@@ -105,8 +105,8 @@ def _untyped(name: str, form: _Form) -> routines.Target:
 
 
 def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
-    """(left_side, lower, 0 | 1 transposed | 2 its conjugate, unit_diagonal, m, n, batch, alpha,
-    a, b) -> x of op(a) x = alpha b, or of x op(a) = alpha b."""
+    """Solve op(a) x = alpha b, or x op(a) = alpha b. Operands are (left_side, lower, 0 | 1
+    transposed | 2 its conjugate, unit_diagonal, m, n, batch, alpha, a, b)."""
     del config
     _require("trsm", len(operands) == 10)
     left, lower, transposed, unit = (int(operand) for operand in operands[:4])

@@ -1,4 +1,4 @@
-"""Batch normalisation, as XLA's ``BatchNormExpander`` spells it out in instructions.
+"""Evaluate batch normalisation, as XLA's ``BatchNormExpander`` spells it out in instructions.
 
 Each line is an instruction, rounded to the operand's type. ``count`` is the number of elements of
 one feature in that type, ``epsilon`` is read as f32 and then in that type.
@@ -26,8 +26,9 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Instructions(Generic[V]):
-    """The instructions that the formulas consist of. ``constant(number, like)`` has an operand's
-    type, ``total(operand, dimensions)`` is a sum."""
+    """The functions that the formulas are computed with, of arrays or of enclosures.
+    ``constant(number, like)`` makes a constant of an operand's type, ``total(operand, dimensions)``
+    a sum."""
 
     add: Callable[[V, V], V]
     subtract: Callable[[V, V], V]
@@ -40,7 +41,7 @@ class Instructions(Generic[V]):
 
 
 class _Features(Generic[V]):
-    """An operand as its features: sums over all else, and vectors along the feature dimension."""
+    """The feature dimension of an operand: sums over all others, vectors broadcast along it."""
 
     def __init__(self, by: Instructions[V], operand: V, dims: tuple[int, ...], index: int) -> None:
         self._by = by
@@ -57,7 +58,7 @@ class _Features(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class BatchNorm(Generic[V]):
-    """The three ops, of an operand of some dimensions."""
+    """The formulas of the three ops, for an operand of given dimensions."""
 
     by: Instructions[V]
     dims: tuple[int, ...]
@@ -119,7 +120,7 @@ _EXACTLY: Instructions[Array] = Instructions(
 def batch_norm_training(
     operand: Array, scale: Array, offset: Array, *, epsilon: float, feature_index: int
 ) -> tuple[Array, Array, Array]:
-    """(normalised, mean, variance): the variance is E[x x] - E[x] E[x]."""
+    """Compute (normalised operand, mean, variance), where the variance is E[x x] - E[x] E[x]."""
     op = BatchNorm(_EXACTLY, operand.shape, epsilon, feature_index)
     return op.training(operand, scale, offset)
 
@@ -134,7 +135,8 @@ def batch_norm_inference(
     epsilon: float,
     feature_index: int,
 ) -> Array:
-    """operand * factor + (offset - mean * factor), the factor scale * rsqrt(variance + epsilon)."""
+    """Compute operand * factor + (offset - mean * factor), factor = scale * rsqrt(variance +
+    epsilon)."""
     op = BatchNorm(_EXACTLY, operand.shape, epsilon, feature_index)
     return op.inference(operand, scale, offset, mean, variance)
 
@@ -149,6 +151,6 @@ def batch_norm_grad(
     epsilon: float,
     feature_index: int,
 ) -> tuple[Array, Array, Array]:
-    """Gradients of operand, scale and offset."""
+    """Compute the gradients of operand, scale and offset."""
     op = BatchNorm(_EXACTLY, operand.shape, epsilon, feature_index)
     return op.grad(operand, scale, mean, variance, grad_output)

@@ -1,9 +1,10 @@
-"""From one rank to another, through a channel: what is sent first is received first.
+"""Evaluate send and recv: transfers between ranks through channels, first in, first out.
 
-Who sends to whom is in ``_xla_send_recv_source_target_pairs`` of the frontend attributes, as of
-collective-permute: a rank that nobody sends to receives zeros. Without them one rank sends and
-one receives. Only ``recv-done`` waits: what is sent and never received is found at the end. Host
-transfers are between a rank and the caller (:mod:`interp.ops.host_transfers`).
+Pairs of sender and receiver are in ``_xla_send_recv_source_target_pairs`` of the frontend
+attributes, as of collective-permute: a rank without a sender receives zeros. Without them one rank
+sends and one receives. Only ``recv-done`` waits: a value that is sent and never received is an
+error at the end. Host transfers are between a rank and the caller
+(:mod:`interp.ops.host_transfers`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ __all__ = ["recv", "recv_done", "send", "send_done"]
 
 @dataclass(frozen=True, slots=True)
 class _Reception:
-    """The value that a ``recv`` waits for: the ``number``-th value of a channel, or of the host;
-    zeros without one."""
+    """A pending ``recv``: it will get the ``number``-th value of a channel, or of the host; zeros
+    if ``channel`` is None."""
 
     channel: Channel | HostItems | None
     number: int
@@ -37,7 +38,8 @@ class _Reception:
 
 
 def _ends(rank: Rank, channel_id: int | None, attributes: str) -> list[tuple[int, int]] | None:
-    """Return the (source, target) ranks that this rank's replica or partition is concerned with."""
+    """List the (source, target) pairs as rank numbers, in this rank's replica or partition; None if
+    the attributes have no pairs."""
     try:
         pairs = send_recv_pairs(attributes)
     except ValueError as error:
@@ -82,7 +84,7 @@ def send(
     is_host_transfer: bool = False,
     frontend_attributes: str = "",
 ) -> Value:
-    """(the operand, a context, a token)."""
+    """Send without waiting; return (operand, context, token)."""
     del token
     if is_host_transfer:
         send_to_host(operand, channel_id or 0)
@@ -98,13 +100,13 @@ def send(
 def send_done(
     operand: Value, *, channel_id: int | None = None, is_host_transfer: bool = False
 ) -> Value:
-    """Return a token. What nobody receives is an error at the end of the run."""
+    """Return a token at once. A value that nobody receives is an error at the end of the run."""
     del operand, channel_id, is_host_transfer
 
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """Wait until a list has this length."""
+    """The condition that a list has reached this length."""
 
     items: list[Any]
     number: int
@@ -121,7 +123,7 @@ def recv(
     is_host_transfer: bool = False,
     frontend_attributes: str = "",
 ) -> Value:
-    """(zeros until it is done, a context, a token)."""
+    """Begin a reception; return (zeros until it is done, its number as context, token)."""
     del token
     assert isinstance(shape, TupleShape)
     rank, wanted = current(), shape.elements[0]
@@ -148,7 +150,7 @@ def _from_rank(rank: Rank, wanted: Shape, channel_id: int | None, attributes: st
 def recv_done(
     operand: Value, *, channel_id: int | None = None, is_host_transfer: bool = False
 ) -> Value:
-    """(the value, a token), when it is sent."""
+    """Wait for the value of a ``recv``; return (value, token)."""
     del is_host_transfer
     rank = current()
     reception = rank.end_reception(int(operand[1]))

@@ -1,7 +1,7 @@
 """Evaluate collectives on simulated ranks.
 
-Group modes are those of XLA's ``collective_ops_utils.h``. Each result is computed once for a group,
-by the last member to arrive. An asynchronous start waits for the others as the op itself does: its
+Group modes are those of XLA's ``collective_ops_utils.h``. The last member of a group to arrive
+computes the results of all. An asynchronous start waits for the others as the op itself does: its
 value holds the result.
 """
 
@@ -61,8 +61,8 @@ def one_or_all(results: Sequence[Value]) -> Value:
 def _group(
     groups: ReplicaGroups, channel: int | None, global_ids: bool | None
 ) -> tuple[int, ...] | None:
-    """Return the numbers of the ranks in this rank's group. ``global_ids`` is None for operations
-    that are between partitions where they have a channel."""
+    """Find this rank's group, as rank numbers; None if it is in none. ``global_ids`` is None for
+    ops whose ids are partitions if they have a channel, else replicas."""
     if global_ids is None:
         among = Rank.among_partitions if channel is not None else Rank.among_replicas
     else:
@@ -86,7 +86,8 @@ def met(
     combine: _Combine,
     agreement: Mapping[str, str],
 ) -> Value:
-    """Return this rank's part of what its group makes; all bring operands of the same shapes."""
+    """Exchange operands with the group: the last member to arrive applies ``combine`` to those of
+    all, and each gets its own result. All must have operands of the same shapes."""
     rank = current()
     opcode = "" if rank.instruction is None else rank.instruction.opcode
     same = {"operations": opcode, "shapes": described(operands), **agreement}
@@ -94,8 +95,7 @@ def met(
 
 
 def _reduced(given: Sequence[Array], to_apply: Callee[Value]) -> Array:
-    """Return all members' arrays folded in the order of the group; a sum of floats is rounded
-    once."""
+    """Fold all members' arrays in the order of the group; a sum of floats is rounded once."""
     first, *others = given
     if not others:
         return first
@@ -165,7 +165,7 @@ def all_gather_start(
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Value:
-    """(the operands, the results)."""
+    """Gather at once; return (operands, results)."""
     results = all_gather(
         *operands,
         dimensions=dimensions,
@@ -222,8 +222,8 @@ def all_to_all(
     channel_id: int | None = None,
     constrain_layout: bool = False,
 ) -> Value:
-    """Member i gets the i-th operand of every member; of one operand with a dimension, the i-th
-    part along it of every member's, joined along it."""
+    """Give member i the i-th operand of every member. Of one operand with a dimension, split it
+    into parts along that: member i gets every member's i-th part, concatenated along it."""
     del constrain_layout
     group = required_group(replica_groups, channel_id, None)
 
@@ -246,8 +246,8 @@ def collective_broadcast(
     replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int | None = None,
 ) -> Value:
-    """Return the operands of the first member of the group, or of that at the place in the group
-    which the last operand says; zeros on a rank of no group."""
+    """Return the operands of the first member of the group, or of the member whose place in the
+    group the last operand gives (``has_dynamic_root``); zeros on a rank of no group."""
     group = _group(replica_groups, channel_id, None)
     data = operands[:-1] if has_dynamic_root else operands
     if group is None:

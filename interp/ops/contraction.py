@@ -1,4 +1,4 @@
-"""Sums of products: dot and convolution, both as products of matrices."""
+"""Evaluate dot and convolution, both as exact products of matrices."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def dot(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
 ) -> Array:
-    """Result dimensions are batch, free of lhs, free of rhs. Precision and algorithm allow an
-    implementation less than the exact result, so they change nothing here."""
+    """Compute dot; result dimensions are batch, free of lhs, free of rhs. Precision and algorithm
+    allow an implementation less than the exact result, so they change nothing here."""
     del operand_precision, algorithm
     contracting, batch = (
         (lhs_contracting_dims, rhs_contracting_dims),
@@ -56,8 +56,8 @@ def contracted(
     element_type: ElementType,
     present: Array | None = None,
 ) -> Array:
-    """Return the dot over pairs of dimensions; only elements of lhs that are ``present`` take part,
-    the others are 0."""
+    """Contract pairs of dimensions; only elements of lhs in the mask ``present`` are factors, the
+    others must be 0."""
     lhs_free = others(lhs.ndim, batch[0], contracting[0])
     rhs_free = others(rhs.ndim, batch[1], contracting[1])
     dims = [lhs.shape[axis] for axis in (*batch[0], *lhs_free)]
@@ -74,14 +74,15 @@ def others(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _stack(operand: Array, *groups: Sequence[int]) -> Array:
-    """Return the operand with its dimensions permuted, and one dimension for each group of them."""
+    """Permute an operand's dimensions by groups, and merge each group into one dimension."""
     sizes = [math.prod(operand.shape[axis] for axis in axes) for axes in groups]
     return operand.transpose([axis for axes in groups for axis in axes]).reshape(sizes)
 
 
 def with_all_elements(operand: Array, indices: Array, sparse: Sparse) -> Array:
-    """Put the stored elements of a sparse operand into their blocks; the others are zero. An index
-    outside of its block (XLA's evaluator refuses it) leaves nothing of an element."""
+    """Expand a sparse operand: its stored elements at their indices in their blocks, zeros
+    elsewhere. An element whose index is outside of its block (XLA's evaluator refuses it) is
+    dropped."""
     if type_of(operand).name == "f8e8m0fnu":
         raise Unsupported("sparse operands of f8e8m0fnu, which has no zero")
     axis = sparse.dimension + 1
@@ -108,11 +109,12 @@ def convolution(
     convolution_kind: str = "",
     sparsity_config: SparsityConfig | None = None,
 ) -> Array:
-    """Each output is the product of a patch of lhs, as a row, and a kernel, as a column.
+    """Compute convolution by im2col: each output is the product of a patch of lhs, as a row, and a
+    kernel, as a column.
 
-    Positions in padding and in dilation holes do not take part. Groups of input features (or of
-    batches) meet only their own group of output features. Sparse operands have all their elements
-    first, most of them zeros.
+    Positions in padding and in dilation holes are no factors. Groups of input features (or of
+    batches) meet only their own group of output features. Sparse operands are expanded first, most
+    of their elements zeros.
     """
     operands = [lhs, rhs, *indices]
     for sparse in stored_sparsely(sparsity_config):
@@ -151,8 +153,8 @@ def convolution(
 def _patches(
     data: Array, spatial: Sequence[WindowDimension], feature_groups: int, batch_groups: int
 ) -> Array:
-    """Return a view [group, batch, place..., offset in the window..., input feature] of padded
-    data."""
+    """Return a strided view [group, batch, place..., offset in the window..., input feature] of
+    padded data."""
     result = data
     for axis, window in enumerate(spatial, 1):
         result = padded(result, axis, window)
@@ -182,7 +184,8 @@ def _patches(
 
 
 def _chunks(dims: tuple[int, ...], rank: int) -> Iterator[tuple[slice, ...]]:
-    """Slices of the batch, and of the first place, whose patches are at most _PATCHES elements."""
+    """Yield slices of the batch, and of the first spatial dimension, whose patches have at most
+    _PATCHES elements."""
     if 0 in dims:
         return
     groups, batch, *rest = dims

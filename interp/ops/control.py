@@ -1,4 +1,4 @@
-"""Tuples, calls, branches, loops and what only orders effects."""
+"""Evaluate tuples, calls, branches, loops, async ops, and ops that only order effects."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def tuple_(*operands: Value) -> Value:
 
 
 def get_tuple_element(operand: Value, *, index: int) -> Value:
-    """Element ``index`` of a tuple."""
+    """Return element ``index`` of a tuple."""
     return operand[index]
 
 
 def call(*operands: Value, to_apply: Callee[Value], is_composite: bool = False) -> Value:
-    """Return the result of a computation; a composite is its decomposition."""
+    """Evaluate a computation; a composite is its decomposition."""
     del is_composite
     return to_apply(*operands)
 
@@ -50,7 +50,7 @@ def fusion(
     kind: str,
     output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
-    """Return the result of the fused computation."""
+    """Evaluate the fused computation."""
     del kind, output_to_operand_aliasing
     return calls(*operands)
 
@@ -114,9 +114,9 @@ def async_start(
     async_execution_thread: str = "",
     output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
-    """(the operands, the result, contexts: zeros); everything is done at the start, or by the
-    update that brings the last operand, or the last part of the result: until then the result is
-    zeros."""
+    """Evaluate the async computation at once; return (operands, result, contexts: zeros). If a
+    later update brings the last operand, or the last part of the result, it is evaluated then, and
+    the result is zeros until then."""
     del async_execution_thread, output_to_operand_aliasing
     assert isinstance(shape, TupleShape)
     whole = is_whole(shape, calls.computation)
@@ -133,7 +133,7 @@ def async_update(
     async_execution_thread: str = "",
     output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
-    """Return async-start's value, with further operands, or more of the result."""
+    """Add operands, or parts of the result, to async-start's value."""
     del async_execution_thread, output_to_operand_aliasing
     if calls is None or compatible(shape, operand_shape):
         return operand
@@ -148,6 +148,6 @@ def async_update(
 def async_done(
     operand: Value, *, calls: Callee[Value] | None = None, async_execution_thread: str = ""
 ) -> Value:
-    """Return the result."""
+    """Return the async computation's result."""
     del calls, async_execution_thread
     return operand[1]

@@ -1,4 +1,4 @@
-"""Custom calls: a table of the targets that may run."""
+"""Evaluate custom calls by a table of targets; nothing else may run."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def target_of(name: str) -> Target:
 
 @contextmanager
 def registered(targets: Mapping[str, Target] | None) -> Iterator[None]:
-    """Within it, these functions are called too, and before those of the same name in TARGETS."""
+    """Make functions callable as targets within a block, in preference to TARGETS."""
     token = _REGISTERED.set(targets or {})
     try:
         yield
@@ -87,8 +87,8 @@ def registered(targets: Mapping[str, Target] | None) -> Iterator[None]:
 
 
 def _identity(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
-    """Return the operand: it is a marker's value. Unsupported: SPMDFullToShardShape of more than
-    one part, which ranks would each have one of."""
+    """Return the operand: this target only marks it. Unsupported: SPMDFullToShardShape of more than
+    one part, as each rank would have one."""
     del config
     if len(operands) == 1 and isinstance(shape, ArrayShape) and not shape.is_dynamic:
         given = operands[0].shape
@@ -105,13 +105,13 @@ def _topk(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
 
 
 def _slice_to_dynamic(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
-    """(padded data, size of each dimension) -> the data of those sizes."""
+    """Cut (padded data, size of each dimension) to these sizes."""
     del shape, config
     return operands[0][tuple(np.s_[: max(0, int(size))] for size in operands[1:])]
 
 
 def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
-    """Data of some sizes -> (the data padded with zeros to its bounds, those sizes)."""
+    """Pad data with zeros to its bounds; return (padded data, its actual sizes)."""
     del config
     assert isinstance(shape, TupleShape) and isinstance(shape.elements[0], ArrayShape)
     (operand,) = operands

@@ -1,4 +1,4 @@
-"""Operations that move elements and compute nothing."""
+"""Evaluate ops that move elements and compute nothing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> Array:
 
 
 def broadcast(operand: Array, *, dimensions: tuple[int, ...] = (), shape: ArrayShape) -> Array:
-    """Operand dimension i becomes dimension ``dimensions[i]``; the others repeat."""
+    """Map operand dimension i to result dimension ``dimensions[i]``; repeat along the others."""
     dims, along = list(shape.dims), [1] * shape.rank
     for source, target in sorted(enumerate(dimensions), key=lambda pair: pair[1]):
         along[target] = dims[target] = operand.shape[source]
@@ -97,8 +97,8 @@ def _runs(source: ArrayShape, target: ArrayShape, inferred_dimension: int) -> li
 
 
 def dynamic_reshape(operand: Array, *sizes: Array, shape: ArrayShape) -> Array:
-    """Keep the elements in row-major order, in dimensions of the sizes given, none negative or
-    above its bound; too many elements are dropped, missing ones are zero."""
+    """Keep the elements in row-major order, in dimensions of the given sizes (clamped to 0..bound);
+    excess elements are dropped, missing ones are zero."""
     dims = [_within(size, bound) for size, bound in zip(sizes, shape.dims, strict=True)]
     return resized(operand.reshape(-1), (math.prod(dims),)).reshape(dims)
 
@@ -108,24 +108,24 @@ def _within(size: Array, bound: int) -> int:
 
 
 def transpose(operand: Array, *, dimensions: tuple[int, ...]) -> Array:
-    """Dimension i of the result is ``dimensions[i]`` of the operand."""
+    """Permute dimensions: dimension i of the result is ``dimensions[i]`` of the operand."""
     return operand.transpose(dimensions)
 
 
 def reverse(operand: Array, *, dimensions: tuple[int, ...]) -> Array:
-    """Backwards along ``dimensions``."""
+    """Reverse the elements along ``dimensions``."""
     return np.flip(operand, dimensions)
 
 
 def slice_(operand: Array, *, slice: tuple[tuple[int, int, int], ...]) -> Array:
-    """(start, limit, stride) per dimension."""
+    """Take a strided slice: (start, limit, stride) per dimension."""
     return operand[tuple(np.s_[start:limit:stride] for start, limit, stride in slice)]
 
 
 def pad(
     operand: Array, padding_value: Array, *, padding: tuple[tuple[int, int, int], ...]
 ) -> Array:
-    """(low, high, interior) per dimension; negative edges crop after interior padding."""
+    """Pad by (low, high, interior) per dimension; negative edges crop after interior padding."""
     spread, inner, crop = [], [], []
     for size, (low, high, interior) in zip(operand.shape, padding, strict=True):
         first, span = max(low, 0), max(0, size + (size - 1) * interior)
@@ -138,7 +138,7 @@ def pad(
 
 
 def concatenate(*operands: Array, dimensions: tuple[int, ...]) -> Array:
-    """Put the operands one after the other along one dimension."""
+    """Join the operands along one dimension."""
     return np.concatenate(operands, dimensions[0])
 
 
@@ -148,7 +148,7 @@ def copy(operand: Any) -> Any:
 
 
 def copy_start(operand: Any, *, cross_program_prefetch_index: int = -1) -> Any:
-    """(destination, source, context)."""
+    """Copy at once; return (destination, source, context)."""
     del cross_program_prefetch_index
     return operand, operand, np.zeros((), np.uint32)
 
@@ -166,8 +166,7 @@ def get_dimension_size(operand: Array, *, dimensions: tuple[int, ...]) -> Array:
 def set_dimension_size(
     operand: Array, size: Array, *, dimensions: tuple[int, ...], shape: ArrayShape
 ) -> Array:
-    """Return the first ``size`` of a dimension, none if that is negative, all if it is above the
-    bound; zeros where the dimension grows."""
+    """Resize a bounded dimension to ``size``, clamped to 0..bound; zeros where it grows."""
     (dimension,) = dimensions
     dims = list(operand.shape)
     dims[dimension] = _within(size, shape.dims[dimension])
@@ -175,7 +174,7 @@ def set_dimension_size(
 
 
 def bitcast(operand: Array, *, shape: ArrayShape, operand_shape: ArrayShape) -> Array:
-    """Read the bytes in memory in the order of the layouts of both shapes."""
+    """Reinterpret the bytes in memory, with elements in the order of the layouts of both shapes."""
     if type_of(operand).bits != shape.element_type.bits:
         for one in (operand_shape, shape):
             if one.storage_bits != one.element_type.bits:
@@ -200,8 +199,8 @@ def _permuted(shape: ArrayShape, order: Sequence[int]) -> ArrayShape:
 
 
 def bitcast_convert(operand: Array, *, shape: ArrayShape) -> Array:
-    """Reinterpret the bits in another type, element by element; a change of width adds or removes
-    the minor dimension, little end first."""
+    """Reinterpret the bits of each element in another type; a change of width adds or removes a
+    minor dimension, little end first."""
     source, target = type_of(operand).bits, shape.element_type.bits
     if source == target:
         return _regrouped(operand, shape)
@@ -217,8 +216,8 @@ def _major_to_minor(shape: ArrayShape) -> tuple[int, ...]:
 
 
 def _regrouped(operand: Array, shape: ArrayShape) -> Array:
-    """Return the elements of a one-dimensional operand read as another type. Types of less than 8
-    bits lie side by side in their bytes, the first in the low bits."""
+    """Reinterpret a one-dimensional operand in an element type of another width. Types of less than
+    8 bits are packed, the first element in the low bits of a byte."""
     source, target = type_of(operand), shape.element_type
     if source is target:
         return operand

@@ -1,4 +1,4 @@
-"""One element of the result from one element of each operand."""
+"""Evaluate elementwise ops: each element of the result from one element of each operand."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ Meaning = Callable[[ElementType], Function]  # what a function is on an element 
 
 
 def _float(function: Function) -> Meaning:
-    """Return a float function; types narrower than f32 are computed in float64 and rounded once,
+    """Extend a float function to types narrower than f32: computed in float64 and rounded once,
     which is exact for + - * / sqrt (53 bits are more than twice what those types have)."""
 
     def on(element_type: ElementType) -> Function:
@@ -94,7 +94,8 @@ def _float(function: Function) -> Meaning:
 
 
 def _integer(function: Function) -> Meaning:
-    """Return an integer function that NumPy wraps; types narrower than 8 bits are computed in 8."""
+    """Extend an integer function, which NumPy wraps, to types narrower than 8 bits: computed in 8
+    bits."""
 
     def on(element_type: ElementType) -> Function:
         if element_type.bits >= 8:
@@ -107,7 +108,7 @@ def _integer(function: Function) -> Meaning:
 
 
 def _sized(function: Function) -> Meaning:
-    """Return an integer function that depends on the width."""
+    """Extend an integer function that takes the width in bits as its last argument."""
 
     def on(element_type: ElementType) -> Function:
         return _integer(lambda *wide: function(*wide, element_type.bits))(element_type)
@@ -138,7 +139,7 @@ def _rows(
 
 
 def _by_type(rows: Rows) -> Mapping[np.dtype[Any], Function]:
-    """Map each type of the arrays that a function has a meaning on to that."""
+    """Expand rows by kind of type to a table of functions by NumPy type."""
     return {
         element_type.numpy: rows[element_type.kind](element_type)
         for element_type in ELEMENT_TYPES.values()
@@ -175,24 +176,24 @@ def _binary(rows: Rows) -> Callable[[Array, Array], Array]:
 
 
 def _function(name: str) -> Callable[[Array], Array]:
-    """Return a unary elementary function of floats and complex numbers."""
+    """Make a unary elementary function of floats and complex numbers."""
     return _unary(_rows(_elementary(name), complex_=_elementary(name)))
 
 
 def _maximum(lhs: Array, rhs: Array) -> Array:
-    """NaN if either is; -0 < +0."""
+    """Compute the maximum; NaN if either is; -0 < +0."""
     tied = np.where(np.signbit(lhs), rhs, lhs)
     return np.where(lhs == rhs, tied, np.maximum(lhs, rhs))
 
 
 def _minimum(lhs: Array, rhs: Array) -> Array:
-    """NaN if either is; -0 < +0."""
+    """Compute the minimum; NaN if either is; -0 < +0."""
     tied = np.where(np.signbit(lhs), lhs, rhs)
     return np.where(lhs == rhs, tied, np.minimum(lhs, rhs))
 
 
 def _sign(operand: Array) -> Array:
-    """Keeps zeros with their sign, and NaN."""
+    """Compute the sign; zeros keep theirs, and NaN stays."""
     keep = (operand == 0) | np.isnan(operand)
     return np.where(keep, operand, np.copysign(operand.dtype.type(1), operand))
 
@@ -204,7 +205,7 @@ def _round_half_away(operand: Array) -> Array:
 
 
 def _zero(element_type: ElementType) -> Function:
-    """Zeros: NaN where the type has none."""
+    """Return a zero, NaN where the type has none."""
     return lambda operand: rounded(np.zeros(operand.shape), element_type)
 
 
@@ -291,7 +292,7 @@ _COMPARED_AS_THEY_ARE = frozenset(
 
 
 def compare(lhs: Array, rhs: Array, *, direction: str, type: str = "") -> Array:
-    """IEEE for floats, where a NaN is unordered, unless ``type`` is TOTALORDER."""
+    """Compare as IEEE 754 does: a NaN is unordered, unless ``type`` is TOTALORDER."""
     if type != "TOTALORDER" and lhs.dtype in _COMPARED_AS_THEY_ARE:
         return _DIRECTIONS[direction](lhs, rhs)  # type: ignore[no-any-return]
     in_total = type == "TOTALORDER" and type_of(lhs).is_float
@@ -300,33 +301,34 @@ def compare(lhs: Array, rhs: Array, *, direction: str, type: str = "") -> Array:
 
 
 def clamp(min: Array, operand: Array, max: Array) -> Array:
-    """minimum(max, maximum(operand, min)): NaN if any is, ``max`` where the bounds are crossed."""
+    """Compute minimum(max, maximum(operand, min)): NaN if any is, ``max`` where the bounds are
+    crossed."""
     return minimum(max, maximum(operand, min))
 
 
 def select(pred: Array, on_true: Array, on_false: Array) -> Array:
-    """``pred`` is a scalar or as large as the others."""
+    """Select from ``on_true`` or ``on_false``; ``pred`` is a scalar or has their shape."""
     return np.where(pred, on_true, on_false)
 
 
 def complex_(real: Array, imag: Array) -> Array:
-    """real + imag * i."""
+    """Combine to real + imag * i."""
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, 1j))
     result.real, result.imag = real, imag
     return result
 
 
 def convert(operand: Array, *, shape: ArrayShape) -> Array:
-    """To the element type of ``shape``."""
+    """Convert to the element type of ``shape``."""
     return converted(operand, shape.element_type)
 
 
 def reduce_precision(operand: Array, *, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Round as if stored with fewer exponent and mantissa bits; its type stays."""
+    """Round to fewer exponent and mantissa bits; the type stays."""
     return conversion.reduced_precision(operand, exponent_bits, mantissa_bits)
 
 
 def stochastic_convert(operand: Array, random: Array, *, shape: ArrayShape) -> Array:
-    """To an integer type, rounded away from zero with the probability of the fraction: where
-    ``random`` is less than the fraction times 2 to the number of its bits, cut off."""
+    """Convert to an integer type with stochastic rounding: away from zero where ``random`` is less
+    than the fraction times 2 to the number of its bits, else truncated."""
     return conversion.stochastically_converted(operand, random, shape.element_type)

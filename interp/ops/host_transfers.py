@@ -1,4 +1,4 @@
-"""Values from and to the caller of a run, in the order of the instructions."""
+"""Exchange values with the caller of a run: infeed, outfeed, and host send and recv."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["infeed", "outfeed"]
 
 
 def send_to_host(operand: Value, channel_id: int) -> None:
-    """Appends the operand to the caller's ``to_host[channel_id]``."""
+    """Append the operand to the caller's ``to_host[channel_id]``."""
     sinks = current().feeds.to_host
     if channel_id not in sinks:
         raise ArgumentError(
@@ -34,7 +34,7 @@ def host_items(wanted: Shape, channel_id: int) -> HostItems:
 
 
 def infeed(token: Value, *, shape: Shape, infeed_config: str = "") -> Value:
-    """(the next item of the caller's infeed, a token)."""
+    """Return (the next item of the caller's infeed, a token)."""
     del token, infeed_config
     assert isinstance(shape, TupleShape)
     wanted, items = shape.elements[0], current().feeds.infeed
@@ -51,7 +51,7 @@ def infeed(token: Value, *, shape: Shape, infeed_config: str = "") -> Value:
 def outfeed(
     operand: Value, token: Value, *, outfeed_config: str = "", outfeed_shape: Shape | None = None
 ) -> Value:
-    """Return a token; the operand is appended to the caller's outfeed."""
+    """Append the operand to the caller's outfeed; return a token."""
     del token, outfeed_config, outfeed_shape
     sink = current().feeds.outfeed
     if sink is None:

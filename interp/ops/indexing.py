@@ -1,4 +1,4 @@
-"""Operations whose indices are data: slices at a start, gather, scatter; sort and top k."""
+"""Evaluate ops whose indices are data: dynamic slices, gather, scatter; sort and top-k."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["dynamic_slice", "dynamic_update_slice", "gather", "scatter", "sort",
 def dynamic_slice(
     operand: Array, *start_indices: Array, dynamic_slice_sizes: tuple[int, ...]
 ) -> Array:
-    """Return a window of ``dynamic_slice_sizes``; its start is clamped so that it lies inside.
-    Where it is longer than a bounded dimension, it is all that is there."""
+    """Take a window of ``dynamic_slice_sizes``; its start is clamped so that it lies inside. In a
+    bounded dimension that is shorter than the window it ends there."""
     return operand[_window(operand, start_indices, dynamic_slice_sizes)]
 
 
 def dynamic_update_slice(operand: Array, update: Array, *start_indices: Array) -> Array:
-    """Return the operand with a window replaced; its start is clamped so that it lies inside. What
-    of the update is more than a bounded operand has is left out."""
+    """Replace a window of the operand; its start is clamped so that it lies inside. In a bounded
+    dimension that is shorter than the update, the rest of the update is dropped."""
     result = np.array(operand)
     inside = update[tuple(map(slice, operand.shape))]
     result[_window(operand, start_indices, inside.shape)] = inside
@@ -35,7 +35,7 @@ def dynamic_update_slice(operand: Array, update: Array, *start_indices: Array) -
 def _window(
     operand: Array, start_indices: tuple[Array, ...], sizes: tuple[int, ...]
 ) -> tuple[slice, ...]:
-    """Starts are scalars, or the elements of one vector."""
+    """Compute the slices of a clamped window; its start indices are scalars or one vector."""
     starts = [start for one in start_indices for start in one.reshape(-1)]
     window = []
     for start, extent, size in zip(starts, operand.shape, sizes, strict=True):
@@ -57,8 +57,9 @@ def gather(
     operand_batching_dims: tuple[int, ...] = (),
     start_indices_batching_dims: tuple[int, ...] = (),
 ) -> Array:
-    """Return a slice of the operand per index vector; each start is clamped so that it lies inside.
-    Where a slice is longer than a bounded dimension, it is all that is there; of nothing, zeros."""
+    """Take one slice of the operand per index vector; each start is clamped so that it lies inside.
+    In a bounded dimension that is shorter than the slice it ends there; of an empty one it is
+    zeros."""
     del indices_are_sorted
     starts, batch_dims = index_vectors(start_indices, index_vector_dim)
     rank = len(batch_dims) + len(offset_dims)
@@ -96,8 +97,8 @@ def scatter(
     input_batching_dims: tuple[int, ...] = (),
     scatter_indices_batching_dims: tuple[int, ...] = (),
 ) -> Any:
-    """N operands, the indices, N updates: each element of an update window is combined with the
-    operand's, in row-major order; a window that does not lie inside is skipped."""
+    """Combine each element of an update window with the operand's element, in row-major order; a
+    window that does not lie inside is skipped. There are N operands, the indices, and N updates."""
     del indices_are_sorted, unique_indices
     count = len(operands) // 2
     values, indices, updates = operands[:count], operands[count], operands[count + 1 :]
@@ -126,8 +127,8 @@ def sort(
     to_apply: Callee[Any],
     is_stable: bool = False,
 ) -> Any:
-    """Reorder all operands alike along one dimension; always stable. ``to_apply`` says whether the
-    left one of two rows comes first: its parameters are lhs 0, rhs 0, lhs 1, rhs 1, ..."""
+    """Sort all operands alike along one dimension, always stably. ``to_apply`` tests whether the
+    left of two rows comes first: its parameters are lhs 0, rhs 0, lhs 1, rhs 1, ..."""
     del is_stable
     if not operands[0].size:  # however large the other dimensions are
         return operands if len(operands) > 1 else operands[0]
@@ -140,8 +141,8 @@ def sort(
 
 
 def topk(operand: Array, *, k: int, largest: bool = True, is_stable: bool = True) -> Any:
-    """Return the k first of the last dimension in (descending) order, of floats in total order, and
-    their indices as s32; the lower index first where they tie."""
+    """Return the first k elements of the last dimension in (descending) order, floats in total
+    order, and their indices as s32; of equal ones the lower index comes first."""
     del is_stable
     if not operand.size:  # however large the other dimensions are
         dims = (*operand.shape[:-1], min(k, operand.shape[-1]))

@@ -15,9 +15,9 @@ __all__ = ["cholesky", "fft", "triangular_solve"]
 
 @np.errstate(all="ignore")
 def fft(operand: Array, *, fft_type: str, fft_length: tuple[int, ...]) -> Array:
-    """Transforms over the last ``len(fft_length)`` dimensions, the last first (IRFFT: it last);
-    in float64 throughout (:mod:`interp.algorithms.fourier`), divided by the number of elements
-    (IFFT, IRFFT) and rounded at the very end."""
+    """Transform over the last ``len(fft_length)`` dimensions, the last first (IRFFT: it last); in
+    float64 throughout (:mod:`interp.algorithms.fourier`), divided by the number of elements (IFFT,
+    IRFFT) and rounded at the very end."""
     last = operand.ndim - 1
     axes = [last - i for i in range(len(fft_length))]
     inverse, halved = fft_type in ("IFFT", "IRFFT"), fft_type in ("RFFT", "IRFFT")
@@ -63,7 +63,7 @@ def triangular_solve(
     unit_diagonal: bool = False,
     transpose_a: str = "",
 ) -> Array:
-    """x with op(a) x = b (``left_side``) or x op(a) = b, reading one triangle of a."""
+    """Solve op(a) x = b (``left_side``) or x op(a) = b for x, reading one triangle of a."""
     return triangular_solution(
         a,
         b,

@@ -1,4 +1,4 @@
-"""ragged-dot: a dot in which the rows, or the depth, belong to groups of given sizes."""
+"""Evaluate ragged-dot: a dot whose rows, or contracted elements, form groups of given sizes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ def ragged_dot(
     rhs_group_dims: tuple[int, ...] = (),
     operand_precision: tuple[str, ...] = (),
 ) -> Array:
-    """Contract by groups, as JAX's ``ragged_dot_general`` does. Group g is what lies, along the
-    ragged dimension, behind the sizes of those before it.
+    """Contract by groups, as JAX's ``ragged_dot_general`` does. Groups follow each other along the
+    ragged dimension, each as long as its size says.
 
-    Free ragged dimension: each row meets its group's part of rhs; one of no group gives zero.
-    Contracting: one result per group, the first dimension. Batch: the plain dot. Sizes may differ
-    for each index of what comes before the ragged dimension (batch, free or contracting)."""
+    Free ragged dimension: each row is multiplied with its group's part of rhs; a row of no group
+    gives zero. Contracting: one result per group, along a new first dimension. Batch: the plain
+    dot. Sizes may differ for each index of the dimensions before the ragged one (batch, free or
+    contracting).
+    """
     del operand_precision
     (ragged,) = lhs_ragged_dims
     contracting, batch = (
@@ -57,7 +59,7 @@ def ragged_dot(
 
 
 def _inside(lhs: Array, ragged: int, prefix: tuple[int, ...], group_sizes: Array) -> Array:
-    """Test which elements of lhs are in each group; groups are the first dimension."""
+    """Make masks of the elements of lhs in each group, stacked along the first dimension."""
     sizes = np.moveaxis(group_sizes.astype(np.int64), -1, 0)
     ends = sizes.cumsum(axis=0)
     dims = [1] * lhs.ndim

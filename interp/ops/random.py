@@ -1,4 +1,4 @@
-"""Random bits, exactly: PHILOX 4x32-10 and THREE_FRY 2x32-20 (Salmon et al., "Parallel random
+"""Generate random bits: PHILOX 4x32-10 and THREE_FRY 2x32-20 (Salmon et al., "Parallel random
 numbers: as easy as 1, 2, 3", 2011), laid out as XLA's ``prng.cc`` does; and the legacy ``rng``,
 which this project defines as PHILOX keyed by the seed of the run."""
 
@@ -40,14 +40,14 @@ _GENERATOR: ContextVar[Generator] = ContextVar("generator")
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Within it, ``rng`` and ``rng-get-and-update-state`` start from ``seed``."""
+    """Start ``rng`` and ``rng-get-and-update-state`` from ``seed`` within a block."""
     with going_on(Generator(seed % 2**64)):
         yield
 
 
 @contextmanager
 def going_on(generator: Generator) -> Iterator[None]:
-    """Within it, they go on from where a generator is."""
+    """Continue from a generator's state within a block."""
     token = _GENERATOR.set(generator)
     try:
         yield
@@ -56,7 +56,7 @@ def going_on(generator: Generator) -> Iterator[None]:
 
 
 def rng_bit_generator(state: Array, *, algorithm: str, shape: ArrayShape | TupleShape) -> Any:
-    """(new state, bits), or only bits where ``shape`` is an array's."""
+    """Return (new state, bits), or only bits if ``shape`` is an array's."""
     wanted = shape.elements[1] if isinstance(shape, TupleShape) else shape
     assert isinstance(wanted, ArrayShape)
     words = [int(word) for word in state]
@@ -85,8 +85,8 @@ def rng_get_and_update_state(*, delta: int, shape: ArrayShape) -> Array:
 
 
 def rng(*operands: Array, distribution: str, shape: ArrayShape) -> Array:
-    """Uniform in [a, b) or normal with mean and deviation, from PHILOX with the state
-    {seed, 0, number of the draw}."""
+    """Draw uniform numbers in [a, b), or normal ones of given mean and deviation, by PHILOX with
+    the state {seed, 0, number of the draw}."""
     generator = _GENERATOR.get()
     state = [generator.seed, 0, generator.draws]
     generator.draws += 1
@@ -118,12 +118,13 @@ def _integers(state: list[int], operands: tuple[Array, ...], shape: ArrayShape) 
 
 
 def _normal(state: list[int], operands: tuple[Array, ...], shape: ArrayShape) -> Array:
-    """Box and Muller, each step an f32 instruction (of f64 an f64 one)."""
+    """Draw normal numbers by Box and Muller, each step an f32 instruction (of f64 an f64 one)."""
     mean, deviation = (converted(operand, _computed_in(shape)) for operand in operands)
     count = math.prod(shape.dims)
     bits = _philox_of_three(state, (2 * count,), _word(shape))[1].reshape(2, *shape.dims)
     u1, u2 = _unit(bits[0]), _unit(bits[1])
     number = u1.dtype.type
+    # In (0, 1], where its logarithm is finite.
     u1 = u1 + _SMALLEST[u1.dtype.itemsize]
     radius = elementwise.sqrt(number(-2) * elementwise.log(u1))
     z = radius * elementwise.cosine(number(2 * math.pi) * u2)
@@ -142,7 +143,7 @@ _SMALLEST: dict[int, np.floating[Any]] = {4: np.float32(2**-23), 8: np.float64(2
 
 
 def _unit(bits: Array) -> Array:
-    """Multiples of 2**-23, from 64-bit words of 2**-52, in [0, 1)."""
+    """Convert words to multiples of 2**-23 in [0, 1), 64-bit words to multiples of 2**-52."""
     if bits.dtype == np.uint64:
         return np.asarray((bits >> np.uint64(12)).astype(np.float64) * _SMALLEST[8])
     return np.asarray((bits >> np.uint32(9)).astype(np.float32) * _SMALLEST[4])
@@ -151,7 +152,8 @@ def _unit(bits: Array) -> Array:
 def _philox_of_two(
     state: list[int], dims: tuple[int, ...], element_type: ElementType
 ) -> tuple[list[int], Array]:
-    """XLA reads {key, low}; the key is the high word of the counter too."""
+    """Generate from XLA's state {key, counter low}; the key is the high word of the counter,
+    too."""
     (_, low, _), bits = _philox_of_three([state[0], state[1], state[0]], dims, element_type)
     return [state[0], low], bits
 
@@ -159,7 +161,8 @@ def _philox_of_two(
 def _philox_of_three(
     state: list[int], dims: tuple[int, ...], element_type: ElementType
 ) -> tuple[list[int], Array]:
-    """{key, counter low, counter high}; a block of four words per count, in order."""
+    """Generate from the state {key, counter low, counter high}, in order: a block of four words per
+    count."""
     count = math.prod(dims)
     per_block = 2 if element_type.bits == 64 else 4
     blocks = -(-count // per_block)
@@ -173,7 +176,7 @@ def _philox_of_three(
 
 
 def _philox(key: int, counter: int, blocks: int) -> Array:
-    """u32[blocks, 4]."""
+    """Compute PHILOX 4x32-10 for consecutive counters, as u32[blocks, 4]."""
     low = np.arange(blocks, dtype=np.uint64) + np.uint64(counter % 2**64)
     carry = (low < np.uint64(counter % 2**64)).astype(np.uint64)
     high = np.uint64(counter >> 64) + carry
@@ -194,8 +197,9 @@ def _philox(key: int, counter: int, blocks: int) -> Array:
 def _three_fry(
     state: list[int], dims: tuple[int, ...], element_type: ElementType
 ) -> tuple[list[int], Array]:
-    """{key, counter}. Both words of a count make one 64-bit value, or two neighbours along the
-    first even dimension (the largest one if none is even), cut off at its size."""
+    """Generate from the state {key, counter}. The two words of a count form one 64-bit value, or
+    two neighbours along the first even dimension (the largest one if none is even), cut off at its
+    size."""
     key, counter = state
     if element_type.bits == 64:
         count = math.prod(dims)

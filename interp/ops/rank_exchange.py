@@ -26,8 +26,8 @@ __all__ = [
 def _sources(
     given: SourceTargetPairs, channel: int | None
 ) -> tuple[dict[int, int], tuple[int, ...]]:
-    """Return for each rank that receives the one that sends to it, and all that take part, for the
-    ranks among which ids count for this one."""
+    """Map each receiving rank to its sender, and list all ranks that take part, among the ranks of
+    this one's replica or partition."""
     if not given.pairs:
         return {}, ()
     rank = current()
@@ -73,7 +73,7 @@ def collective_permute(
 def _pieces(
     arrays: Value, starts: Value, count: int
 ) -> tuple[list[Array], list[int], list[tuple[int, ...]]]:
-    """Return all arrays; and for each slice which array it is of, and where it starts."""
+    """List the arrays, and for each slice the number of its array and its start indices."""
     whole = list(_parts(arrays) or (arrays,))
     buffers = None if _parts(arrays) is None else len(whole)
     slices = placed_slices(buffers, starts, _parts)
@@ -87,8 +87,8 @@ def _parts(value: Value) -> tuple[Value, ...] | None:
 
 
 def _at(array: Array, start: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """Return the window, moved inside; where it is longer than a bounded dimension, all there
-    is."""
+    """Compute the slices of a window clamped to lie inside; in a bounded dimension that is shorter
+    than the window it ends there."""
     clamped = [
         min(max(first, 0), max(extent - size, 0))
         for first, extent, size in zip(start, array.shape, sizes, strict=True)
@@ -124,7 +124,8 @@ def collective_permute_start(
     channel_id: int | None = None,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
-    """(the operands, the results, contexts: zeros); of an update of an output (input, output)."""
+    """Exchange at once; return (operands, results, contexts: zeros), where operands is only the
+    input if slices are exchanged."""
     result = collective_permute(
         *operands,
         source_target_pairs=source_target_pairs,
@@ -156,11 +157,12 @@ def ragged_all_to_all(
     channel_id: int | None = None,
     dimensions: tuple[int, ...] = (),
 ) -> Array:
-    """Return the output with rows from every member of the group.
+    """Exchange slices of rows with every member of the group; return the output with received rows.
 
-    Of the n·k rows of offsets and sizes, the k from i·k on say what this rank sends to member i:
-    ``send_sizes`` rows from ``input_offsets`` on go to the output of member i, from
-    ``output_offsets`` on. ``recv_sizes`` says how many come from member i.
+    Offsets and sizes have k entries for each of the n members; entries i·k to i·k + k - 1 describe
+    what this rank sends to member i: ``send_sizes`` rows from ``input_offsets`` on are written into
+    the output of member i from ``output_offsets`` on. ``recv_sizes`` has the number of rows that
+    member i sends.
     """
     del dimensions  # rows are always along the first one
     group = required_group(replica_groups, channel_id, None)
@@ -178,7 +180,7 @@ def ragged_all_to_all(
 
 
 def _ragged(given: list[tuple[Array, ...]], group: Sequence[int], member: int) -> Array:
-    """Collect the rows that ``member`` receives."""
+    """Copy all rows sent to ``member`` into its output."""
     result, expected = np.array(given[member][1]), given[member][5]
     each = len(expected) // len(given)
     for sender, (rows, _, starts, sizes, targets, _) in enumerate(given):

@@ -1,4 +1,4 @@
-"""Folds of many elements into one: reduce, reduce-window, select-and-scatter.
+"""Evaluate reduce, reduce-window and select-and-scatter: folds of many elements into one.
 
 Sums of floats are exact. Folds whose order cannot matter are done in any; every other computation
 is applied in row-major order, the init first, to all results at once.
@@ -75,9 +75,9 @@ def _reduced_in_order(
 def _folded_in_runs(
     to_apply: Callee[Value], state: list[Array], elements: Sequence[Array]
 ) -> list[Array]:
-    """Fold few results over many steps: as long as the elements of a run leave the state as
-    it is, each of them may be applied to that state at once. A greatest element and its index
-    change a dozen times in a million."""
+    """Fold few results over many steps in runs. While no element of a run changes the state, the
+    whole run may be applied to one state at once: a maximum and its index change a dozen times in a
+    million elements."""
     step, length = 0, 1
     while step < len(elements[0]):
         run = [x[step : step + length] for x in elements]
@@ -98,7 +98,7 @@ def _folded_in_runs(
 def _applied(
     to_apply: Callee[Value], state: Sequence[Array], others: Sequence[Array]
 ) -> list[Array]:
-    """Apply one step of all folds; a result that is the same for all is a scalar."""
+    """Apply one step to all folds; a scalar result, the same for all folds, is broadcast."""
     result = to_apply(*state, *others)
     parts = result if isinstance(result, tuple) else (result,)
     return [np.broadcast_to(part, one.shape) for part, one in zip(parts, state, strict=True)]
@@ -109,8 +109,8 @@ def reduce_window(
     to_apply: Callee[Value],
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Value:
-    """Each result is a window's elements folded into the init; what is not an element (padding,
-    holes) is skipped."""
+    """Fold each window's elements into the init; positions without an element (padding, holes) are
+    skipped."""
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
     element_type = type_of(inputs[0])
@@ -128,14 +128,15 @@ def reduce_window(
 
 
 class _Step(NamedTuple):
-    """One offset in all windows: the indices of the elements there, and where there are any."""
+    """One offset within all windows: an index for the elements there, and a mask of the windows
+    that have one."""
 
     elements: tuple[Array, ...]
     inside: Array
 
 
 def steps_of(window: Window, dims: tuple[int, ...]) -> Iterator[_Step]:
-    """Yield the offsets in row-major order, without those that are in no window."""
+    """Yield the offsets in row-major order, without those that no window has an element at."""
     if 0 in dims:
         return
     for offsets in np.ndindex(*(d.size for d in window.dimensions)):
@@ -156,8 +157,9 @@ def select_and_scatter(
     scatter: Callee[Value],
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Array:
-    """Each window selects one element: the first, until ``select(best, candidate)`` is false. Each
-    source element is scattered into an array of inits at the place that its window selected."""
+    """Select one element in each window: the first, replaced by each candidate for which
+    ``select(best, candidate)`` is false. Each source element is scattered to its window's element,
+    into an array of inits."""
     target = selected(operand, source.shape, select, window)
     source = source[tuple(map(slice, target.shape))]
     chosen = target.ravel() >= 0
@@ -168,8 +170,8 @@ def select_and_scatter(
 def selected(
     operand: Array, source_dims: tuple[int, ...], select: Callee[Value], window: Window
 ) -> Array:
-    """Return the number of the element that each window selects, -1 where it has none. Bounded
-    operands may have fewer windows than ``source_dims``, or more."""
+    """Return the linear offset of the element that each window selects, -1 for windows without one.
+    Bounded operands may have fewer windows than ``source_dims``, or more."""
     dims = tuple(map(min, map(places, window.dimensions, operand.shape), source_dims))
     common = tuple(map(slice, dims))
     best = np.zeros(dims, operand.dtype)

@@ -1,4 +1,4 @@
-"""scaled-dot: a dot of factors that are scaled block by block."""
+"""Evaluate scaled-dot: a dot of factors with one scale per block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def scaled_dot(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
 ) -> Array:
-    """Return the exact sum of the exact products of both factors and both scales, rounded once. A
+    """Compute the exact sum of the exact products of both factors and both scales, rounded once. A
     scale holds for a block of its operand in each dimension; a scalar one stands for none."""
     del operand_precision, algorithm
     contracting, batch = (
@@ -39,7 +39,7 @@ def scaled_dot(
 
 
 def _scaled(operand: Array, scale: Array) -> Array:
-    """Return the products, exact in float64."""
+    """Multiply an operand by its scales, exactly in float64."""
     if not scale.ndim:
         return operand
     if not all(map(_is_short, (operand, scale))):

@@ -1,4 +1,4 @@
-"""scan: a computation applied to slice after slice, handing carries on."""
+"""Evaluate scan: apply a computation to slice after slice, passing carries on."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ def scan(
     is_reverse: bool = False,
     is_associative: bool = False,
 ) -> Value:
-    """(outputs of all steps, stacked along the dimension; the last carries).
+    """Return (outputs of all steps, stacked along the dimension; the last carries).
 
-    Step i gives the slices i of the inputs and the carries to ``to_apply``, which gives outputs and
+    Step i applies ``to_apply`` to slices i of the inputs and the carries, which returns outputs and
     the next carries; a reverse scan starts at the last slice, and its outputs stay beside their
-    inputs. That the computation is associative allows another order and changes nothing here. Of
-    bounded outputs, which may differ in size from step to step, what is not there is zero. One
-    output or carry in all may be the result itself, not a tuple, as ``shape`` says; likewise what
-    ``to_apply`` gives.
+    inputs. ``is_associative`` permits another order and changes nothing here. Bounded outputs,
+    which may differ in size from step to step, are padded with zeros. A single output or carry may
+    be the result itself instead of a tuple, as ``shape`` says; likewise the result of ``to_apply``.
     """
     del is_associative
     (dimension,) = dimensions
@@ -54,7 +53,7 @@ def scan(
 
 
 def _empty(to_apply: Callee[Any], num_carries: int, length: int) -> list[Array]:
-    """Room for the outputs, the steps first."""
+    """Allocate the outputs, with the steps as first dimension."""
     shapes = leaves(to_apply.computation.root_instruction.shape)
     return [_room(shape, length) for shape in shapes[: len(shapes) - num_carries]]
 
