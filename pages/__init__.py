@@ -1,4 +1,4 @@
-"""Show programs in a browser: pages of one file that need no network, and pictures."""
+"""Write pages about programs for a browser, each one file that needs no network, and pictures."""
 
 from pages.explanation import explanation
 from pages.findings import index

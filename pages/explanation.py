@@ -28,11 +28,11 @@ def explanation(
     values: Data | None = None,
     targets: Mapping[str, Listing] | None = None,
 ) -> Page:
-    """Return the page of a module: with its kernels, if a profile of it is given.
+    """Make the page of a module; with a profile of it, its kernels are shown.
 
-    ``sources`` are lines of files that come along; of others the page has names and numbers only.
-    ``values`` are those of a run (:class:`pages.values.Observed`), perhaps with the verdict on
-    another compiler's results (:func:`pages.values.with_judged`). ``targets`` is the program as
+    ``sources`` are the lines of source files to include; of others the page has names and numbers
+    only. ``values`` are those of a run (:class:`pages.values.Observed`), perhaps with the verdict
+    on another compiler's results (:func:`pages.values.with_judged`). ``targets`` is the program as
     targets other than OpenMP have it (:func:`backend_c.listing`), by their names, beside the
     profile.
     """

@@ -1,4 +1,4 @@
-"""Make the index page of campaigns and reports: what was found, when, and among what."""
+"""Make the index page of campaigns and reports: findings, growth over time, and coverage."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pages.views import Data
 def index(
     title: str, campaigns: Sequence[Mapping[str, object]], found: Sequence[Mapping[str, object]]
 ) -> Page:
-    """Return a page with the findings by oracle, each with its program and its evidence, the growth
-    of each campaign, and what its programs covered.
+    """Make a page with the findings by oracle, each with its program and its evidence, the growth
+    of each campaign, and the coverage of its programs.
 
     The fields of ``campaigns`` and ``found`` are those of :mod:`fuzz.campaign.overview`.
     """

@@ -22,10 +22,11 @@ _MOST_CHARACTERS = 30
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Show an instruction: its number among those of the program, and its kernel if it is one.
+    """A node of a graph: an instruction, by its number in the program, and its kernel's number, -1
+    for none.
 
-    ``inner`` are the numbers of the graphs that it stands for. ``members`` are the instructions of
-    a kernel, itself last.
+    ``inner`` are the numbers of the graphs that it opens to: of its callees, or of the kernel's
+    members.
     """
 
     instruction: int
@@ -35,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Hold the nodes of a computation or a kernel, operands before users, and their layout."""
+    """The graph of a computation or a kernel: nodes in topological order, and their layout."""
 
     title: str
     nodes: tuple[Node, ...]
@@ -44,21 +45,22 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """Say which instructions are computed together: ``groups`` has, for each computation, those of
-    each stored instruction, itself last; ``numbers`` the step that computes it."""
+    """The fusion of a program: ``groups`` maps, for each computation, each stored instruction to
+    the members of its kernel, itself last; ``numbers`` the instruction to the step that computes
+    it."""
 
     groups: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     numbers: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 def numbered(module: Module) -> dict[tuple[str, str], int]:
-    """Return the number of each instruction of a module, by the names of computation and itself."""
+    """Number the instructions of a module, by (computation, instruction)."""
     names = [(c.name, i.name) for c in module.computations for i in c.instructions]
     return {name: number for number, name in enumerate(names)}
 
 
 def graphs(module: Module, kernels: Kernels | None = None) -> tuple[list[Graph], int]:
-    """Return the graphs of a module, callees first, and the number of the entry's."""
+    """Make the graphs of a module, callees first; return them and the number of the entry's."""
     maker = _Maker(module, kernels or Kernels())
     for computation in module.computations:
         maker.add(computation)
@@ -66,7 +68,7 @@ def graphs(module: Module, kernels: Kernels | None = None) -> tuple[list[Graph],
 
 
 def label(instruction: Instruction) -> tuple[str, str]:
-    """Return the two lines of a node: the name, and the opcode with the shape where they fit."""
+    """Format the two lines of a node: the name; the opcode, with the shape if they fit."""
     shape = str(instruction.shape)
     shape = shape if len(shape) < _MOST_CHARACTERS else f"({shape.count('[')} arrays)"
     shape = shape.partition("{")[0]
@@ -79,17 +81,17 @@ def label(instruction: Instruction) -> tuple[str, str]:
 
 
 def _cut(text: str) -> str:
-    """Return a text that is not too long for a node."""
+    """Shorten a text to the width of a node."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
 def node_width(instruction: Instruction) -> float:
-    """Return the width of a node in pixels."""
+    """Compute the width of a node in pixels."""
     return max(map(len, label(instruction))) * _CHARACTER + _PADDING
 
 
 class _Maker:
-    """Make the graphs of a module in order."""
+    """Makes the graphs of a module, in order."""
 
     def __init__(self, module: Module, kernels: Kernels) -> None:
         self._kernels, self._numbers = kernels, numbered(module)
@@ -97,7 +99,7 @@ class _Maker:
         self.by_computation: dict[str, int] = {}
 
     def add(self, computation: Computation) -> None:
-        """Add the graph of a computation, after those of its kernels."""
+        """Append the graph of a computation, after those of its kernels."""
         groups = self._kernels.groups.get(computation.name, {})
         inside = {name for members in groups.values() for name in members if name not in groups}
         shown = [i for i in computation.instructions if i.name in groups or i.name not in inside]
@@ -117,7 +119,7 @@ class _Maker:
         self.found.append(_graph(computation.name, shown, nodes, operands))
 
     def _kernel(self, computation: Computation, name: str, members: Sequence[str]) -> int:
-        """Add the graph of a kernel of several instructions; return its number."""
+        """Append the graph of a kernel of several instructions; return its number."""
         own = set(members)
         shown = [i for i in computation.instructions if i.name in own]
         nodes = {
@@ -129,13 +131,13 @@ class _Maker:
         return len(self.found) - 1
 
     def _callees(self, instruction: Instruction) -> tuple[int, ...]:
-        """Return the graphs of what an instruction calls."""
+        """Return the numbers of the graphs of an instruction's callees."""
         names = dict.fromkeys(called(instruction))
         return tuple(self.by_computation[name] for name in names if name in self.by_computation)
 
 
 def _outside(computation: Computation, members: Sequence[str]) -> tuple[str, ...]:
-    """Return what the members of a kernel read that is not among them, in order."""
+    """List the values that the members of a kernel read from outside of it, in order."""
     own = set(members)
     inside = (i for i in computation.instructions if i.name in own)
     return tuple(dict.fromkeys(o for i in inside for o in i.operands if o not in own))
@@ -147,7 +149,7 @@ def _graph(
     nodes: Mapping[str, Node],
     operands: Mapping[str, Iterable[str]],
 ) -> Graph:
-    """Lay the nodes of a graph out, in an order in which operands come first."""
+    """Make a graph: sort its nodes topologically and lay them out."""
     order = {name: number for number, name in enumerate(_sorted([i.name for i in shown], operands))}
     by_number: dict[int, Instruction] = {order[i.name]: i for i in shown}
     in_order = [by_number[number] for number in range(len(shown))]
@@ -157,7 +159,7 @@ def _graph(
 
 
 def _sorted(names: Sequence[str], operands: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Yield names, operands first; otherwise in their order. A kernel's operands may stand after
+    """Yield names in topological order, else in the given one. A kernel's operands may stand after
     the first of its members, but never depend on it."""
     waiting: dict[str, int] = {}
     users: dict[str, list[str]] = defaultdict(list)

@@ -1,8 +1,8 @@
-"""Write a page: one HTML file with its data, its style and its code, which needs no network.
+"""Write a page: one HTML file with its data, style and code, which needs no network.
 
-What programs say is hostile. It stands in the page once, as JSON in a block that browsers do not
-run, in which no ``<`` is left; the code shows it as text only. The policy of the page lets no
-other code run, by the hashes of its own, and no request leave.
+Texts of programs are hostile. They are in the page once, as JSON in a block that browsers do not
+run, without any ``<``; the code shows them as text only. The content security policy lets no other
+code run, by the hashes of the page's own, and no request leave.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INDEX = ("elements.js", "tabs.js", "findings.js", "growth.js", "coverage.js", "i
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Page:
-    """Hold the text of an HTML file, which needs nothing beside it."""
+    """The text of a self-contained HTML file."""
 
     text: str
 
@@ -40,13 +40,13 @@ class Page:
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame that reaches nothing outside of itself."""
+        """Show the page in a notebook, in a sandboxed frame."""
         frame = 'sandbox="allow-scripts" style="width: 100%; height: 80vh; border: 0"'
         return f'<iframe {frame} srcdoc="{escape(self.text)}"></iframe>'
 
 
 def page(title: str, data: Mapping[str, object], scripts: Sequence[str] = PROGRAM) -> Page:
-    """Return the page about some data, which ``scripts`` show."""
+    """Make a page of data, shown by the given scripts."""
     style, script = asset("page.css"), "\n".join(map(asset, scripts))
     text = Template(asset("page.html")).substitute(
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
@@ -60,17 +60,18 @@ def page(title: str, data: Mapping[str, object], scripts: Sequence[str] = PROGRA
 
 
 def embedded(data: Mapping[str, object]) -> str:
-    """Return data as JSON for a block of a page: no tag can begin in it, nor end the block."""
+    """Encode data as JSON that is safe inside of a script block: no tag can begin in it, nor end
+    the block."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def asset(name: str) -> str:
-    """Return the text of a file of the page's style and code."""
+    """Read a file of the pages' style or code."""
     return files("pages").joinpath("assets", name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:
-    """Return the source of a content security policy for an inline block."""
+    """Compute the source expression of an inline block for the content security policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"

@@ -1,4 +1,4 @@
-"""Describe a compiled program as plain data for a page: kernels, their C, memory over time."""
+"""Gather a compiled program as plain data for a page: kernels, their C, memory over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LANGUAGES = {OPENMP.name: "OpenMP C", EMBEDDED.name: "Embedded C", CUDA.name: "
 
 
 def compiled_view(profile: Profile) -> Data:
-    """Describe the program as fusion saw it, each kernel a node that opens."""
+    """Describe the program as it was fused: each kernel is a node that opens to its members."""
     listing = profile.listing
     groups = {
         computation: {name: group.members for name, group in found.items()}
@@ -27,7 +27,8 @@ def compiled_view(profile: Profile) -> Data:
 
 
 def _numbers(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
-    """Return the step of each instruction whose result a step stores; loops and branches, too."""
+    """Map each instruction whose value a step stores to the number of the step; loops and branches,
+    too."""
     found: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.kind not in ("copy", "exchange"):
@@ -39,7 +40,8 @@ def _numbers(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
 
 
 def kernels(profile: Profile, others: Mapping[str, Listing] | None = None) -> Data:
-    """Describe the steps of a program: figures, members, reasons, C and the life of arrays.
+    """Describe the steps of a program: statistics, members, reasons, C, and the live ranges of
+    arrays.
 
     ``others`` is the program as other targets have it, by the name of each.
     """
@@ -75,9 +77,9 @@ def kernels(profile: Profile, others: Mapping[str, Listing] | None = None) -> Da
 
 
 def _target(name: str, listing: Listing, numbers: dict[tuple[str, str], int]) -> Data:
-    """Describe what a target makes of a program: the C of each function and its loops, and what
-    each step calls and computes, with the instructions that stored its arrays and the lines of each
-    instruction: the first and the last one of each run of lines."""
+    """Describe a target's code: the C and loop nests of each function; for each step its function,
+    the instructions that it computes, those that stored its arrays, and the ranges of lines that
+    compute each instruction."""
     return {
         "name": _LANGUAGES[name],
         "functions": dict(listing.texts),
@@ -102,7 +104,7 @@ def _target(name: str, listing: Listing, numbers: dict[tuple[str, str], int]) ->
 
 
 def _ranges(numbers: Sequence[int]) -> list[int]:
-    """Return the first and the last one of each run of neighbours among ascending numbers."""
+    """Compress ascending numbers to the first and last of each run."""
     found: list[int] = []
     for number in numbers:
         if found and number == found[-1] + 1:
@@ -113,7 +115,7 @@ def _ranges(numbers: Sequence[int]) -> list[int]:
 
 
 def _row(profile: Profile, row: Row, function: str, numbers: dict[tuple[str, str], int]) -> Data:
-    """Describe a step; instructions by number, figures in bytes, operations and seconds."""
+    """Describe a step; instructions by number, statistics in bytes, operations and seconds."""
     names = row.instructions or (row.instruction,)
     repeated = row.repeated or {}
     return {

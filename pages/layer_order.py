@@ -1,8 +1,8 @@
 """Order the nodes of each layer of a graph such that few edges cross.
 
-Layers are sorted by the mean place of the neighbours in the layer before, down and up (Sugiyama,
-Tagawa and Toda, 1981), and the order with the fewest crossings is kept. Then neighbours of a layer
-change places wherever fewer edges cross (Gansner, Koutsofios, North and Vo, 1993).
+Layers are sorted by the barycentre of the neighbours in the layer before, down and up (Sugiyama,
+Tagawa and Toda, 1981), and the order with the fewest crossings is kept. Then adjacent nodes of a
+layer are exchanged wherever that removes crossings (Gansner, Koutsofios, North and Vo, 1993).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Neighbours = Sequence[Sequence[int]]  # of each item, in the layer above or belo
 def with_few_crossings(
     rows: Sequence[Row], above: Neighbours, below: Neighbours, sizes: Sequence[float]
 ) -> tuple[list[Row], list[float]]:
-    """Return the layers, from top to bottom, in an order with few crossings, and places of items
-    side by side in it. ``sizes`` are the widths that items take."""
+    """Reorder the layers, from top to bottom, for few crossings; return them, and horizontal places
+    of the items side by side. ``sizes`` are the items' widths."""
     ordered, best, fewest, worse = [row.copy() for row in rows], [*rows], crossings(rows, above), 0
     x = [0.0] * len(sizes)
     for sweep, _ in enumerate(_sweeps(ordered, above, below, x, sizes)):
@@ -48,7 +48,7 @@ def _sweeps(
     x: list[float],
     sizes: Sequence[float],
 ) -> Iterator[None]:
-    """Sort all layers, downwards and upwards in turn."""
+    """Sort all layers by barycentres, downwards and upwards in turn."""
     for row in rows:
         _spread(row, x, sizes)
     for sweep in range(_MOST_SWEEPS):
@@ -63,12 +63,12 @@ def _sweeps(
 
 
 def mean(x: Sequence[float], item: int, neighbours: Sequence[int]) -> float:
-    """Return the mean place of an item's neighbours; its own if it has none."""
+    """Compute the mean place of an item's neighbours; its own if it has none."""
     return sum(x[n] for n in neighbours) / len(neighbours) if neighbours else x[item]
 
 
 def _spread(row: Sequence[int], x: list[float], sizes: Sequence[float]) -> None:
-    """Put the items of a layer side by side around the mean of where they are."""
+    """Place the items of a layer side by side, centred at the mean of their places."""
     centre = sum(x[item] for item in row) / max(1, len(row))
     place = centre - sum(sizes[item] for item in row) / 2
     for item in row:
@@ -86,8 +86,7 @@ def crossings(rows: Sequence[Row], above: Neighbours) -> int:
 
 
 def _inversions(numbers: Sequence[int]) -> int:
-    """Count the pairs in which a larger number comes first, by a tree of partial sums (Fenwick,
-    1994)."""
+    """Count the inversions of a sequence by a Fenwick tree (Fenwick, 1994)."""
     tree = [0] * (max(numbers, default=0) + 2)
     total = 0
     for before, number in enumerate(numbers):
@@ -104,7 +103,8 @@ def _inversions(numbers: Sequence[int]) -> int:
 
 
 def _exchange(rows: Sequence[Row], above: Neighbours, below: Neighbours) -> None:
-    """Exchange neighbours where fewer edges cross, as long as there are such."""
+    """Exchange adjacent items as long as that removes crossings, for at most ``_MOST_PASSES``
+    passes."""
     places = {item: place for row in rows for place, item in enumerate(row)}
     for _ in range(_MOST_PASSES):
         changed = [_exchanged(row, (above, below), places) for row in rows]
@@ -113,7 +113,8 @@ def _exchange(rows: Sequence[Row], above: Neighbours, below: Neighbours) -> None
 
 
 def _exchanged(row: Row, sides: tuple[Neighbours, Neighbours], places: dict[int, int]) -> bool:
-    """Exchange neighbours of one layer from left to right; tell whether there were any to."""
+    """Pass over one layer from left to right, exchanging adjacent items; return whether any
+    were."""
     ends = {item: [sorted(places[n] for n in side[item]) for side in sides] for item in row}
     changed = False
     for at in range(len(row) - 1):
@@ -127,8 +128,8 @@ def _exchanged(row: Row, sides: tuple[Neighbours, Neighbours], places: dict[int,
 
 
 def _larger(one: Sequence[int], other: Sequence[int]) -> int:
-    """Count the pairs of ascending numbers in which that of the first is larger: the crossings, if
-    it stands on the left."""
+    """Count the pairs of ascending numbers (one's, other's) in which the first is larger: the
+    crossings if the item of the first stands on the left."""
     total = smaller = 0
     for number in one:
         while smaller < len(other) and other[smaller] < number:

@@ -26,8 +26,8 @@ _STRAIGHT = 4.0  # an edge that passes a layer weighs so much more than a node
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Hold a drawn edge: its ends, and the horizontal places at which it passes the layers between;
-    ``long``: over more than ``LONGEST`` layers, without those."""
+    """A drawn edge: its ends, and the horizontal places at which it passes the layers between them.
+    ``long``: it spans more than ``LONGEST`` layers, and has no such places."""
 
     source: int
     target: int
@@ -37,7 +37,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Hold the centre of each node in pixels, its layer (0 is the top), the edges, and the size."""
+    """The centre of each node in pixels, its layer (0 is the top), the edges, and the size."""
 
     x: tuple[float, ...]
     layer: tuple[int, ...]
@@ -86,8 +86,8 @@ def layout(widths: Sequence[float], operands: Sequence[Sequence[int]]) -> Layout
 
 
 def _layers(operands: Sequence[Sequence[int]]) -> list[int]:
-    """Return the layer of each node: below its operands; what depends on parameters and constants
-    alone, in a chain, stands just above its first user."""
+    """Assign a layer to each node: below its operands. A chain that depends on parameters and
+    constants alone is moved down to just above its first user."""
     layers = [0] * len(operands)
     sinking = [False] * len(operands)
     for node, sources in enumerate(operands):
@@ -105,7 +105,8 @@ def _layers(operands: Sequence[Sequence[int]]) -> list[int]:
 def _placed(
     sizes: Sequence[float], layers: Sequence[int], above: Sequence[Sequence[int]], nodes: int
 ) -> list[float]:
-    """Return the horizontal centre of each node and point; those from ``nodes`` on are points."""
+    """Compute the horizontal centre of each node and point; items from ``nodes`` on are points of
+    long edges."""
     below: list[list[int]] = [[] for _ in sizes]
     rows: list[list[int]] = [[] for _ in range(max(layers, default=-1) + 1)]
     for item, sources in enumerate(above):
@@ -125,7 +126,8 @@ def _placed(
 def _separated(
     row: Sequence[int], wanted: Sequence[float], sizes: Sequence[float], weights: Sequence[float]
 ) -> list[float]:
-    """Return the places nearest to those wanted, in least squares, without overlap."""
+    """Compute the places nearest to ``wanted``, in weighted least squares, that keep order and
+    distance."""
     # Less the sizes before it, each place is at least the one before: a monotone sequence.
     offsets, end = [], 0.0
     for item in row:

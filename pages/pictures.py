@@ -26,7 +26,7 @@ text.second { fill: #64707f; font-size: 11px; font-weight: 400 }
 
 
 def svg(module: Module, computation: str | None = None) -> str:
-    """Return a computation, by default the entry, as a picture; ArgumentError for unknown names."""
+    """Draw a computation, by default the entry, as SVG; ArgumentError for an unknown name."""
     graph, instructions = _chosen(module, computation)
     layout = graph.layout
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
@@ -44,8 +44,8 @@ def svg(module: Module, computation: str | None = None) -> str:
 
 
 def dot(module: Module, computation: str | None = None) -> str:
-    """Return a computation, by default the entry, in the language of Graphviz; ArgumentError for
-    unknown names."""
+    """Write a computation, by default the entry, in the language of Graphviz; ArgumentError for an
+    unknown name."""
     graph, instructions = _chosen(module, computation)
     lines = [
         f"digraph {_quoted(graph.title)} {{",
@@ -61,7 +61,7 @@ def dot(module: Module, computation: str | None = None) -> str:
 
 
 def _chosen(module: Module, computation: str | None) -> tuple[Graph, list[Instruction]]:
-    """Return the graph of a computation, and all instructions by number."""
+    """Make the graph of a computation, and list all instructions by number."""
     found, _ = graphs(module)
     wanted = module.entry_name if computation is None else computation.removeprefix("%")
     graph = next((graph for graph in found if graph.title == wanted), None)
@@ -72,7 +72,7 @@ def _chosen(module: Module, computation: str | None) -> tuple[Graph, list[Instru
 
 
 def _node(graph: Graph, number: int, instruction: Instruction) -> Iterator[str]:
-    """Yield the elements of a node."""
+    """Yield the SVG elements of a node."""
     width = node_width(instruction)
     x, y = graph.layout.x[number] - width / 2, graph.layout.layer[number] * ROW
     first, second = map(_text, label(instruction))
@@ -87,8 +87,8 @@ def _node(graph: Graph, number: int, instruction: Instruction) -> Iterator[str]:
 
 
 def _path(graph: Graph, edge: Edge) -> str:
-    """Return the path of an edge: a curve between layers, straight through them; of an edge over
-    many layers the two ends alone."""
+    """Compute the SVG path of an edge: curves between layers and straight lines through them; only
+    the two ends of an edge over many layers."""
     layout = graph.layout
     top = layout.layer[edge.source] * ROW + HEIGHT
     begin, end = layout.x[edge.source], layout.x[edge.target]
@@ -107,16 +107,16 @@ def _path(graph: Graph, edge: Edge) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text for XML, which knows no control characters."""
+    """Escape a text for XML, dropping control characters."""
     return escape("".join(c if c.isprintable() else "\ufffd" for c in text))
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a string of Graphviz."""
+    """Quote a text as a Graphviz string."""
     return f'"{_escaped(text)}"'
 
 
 def _escaped(text: str) -> str:
-    """Return a text as the inside of a string of Graphviz."""
+    """Escape a text for the inside of a Graphviz string."""
     printable = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return printable.replace("\\", "\\\\").replace('"', '\\"')

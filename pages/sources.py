@@ -1,7 +1,8 @@
-"""Take the user's own source along to a page: files that the user names, never those of a program.
+"""Include the user's own source in a page: files that the user names, never those that a program
+names.
 
-A program's metadata name files, and a page is sent to others: a program that names
-``/etc/passwd`` must not get it onto the page.
+A program's metadata name files, and a page is sent to others: a program that names ``/etc/passwd``
+must not get it onto the page.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ _LARGEST = 1 << 20  # bytes of a file of source
 
 
 def source_lines(module: Module, files: Sequence[Path]) -> Mapping[str, Sequence[str]]:
-    """Return the lines of those of some files that a module's instructions come from, by the names
-    that it has for them. Files are the same if the last parts of their names are.
+    """Read those of the given files that a module's metadata name; return their lines by the names
+    in the metadata. Files match if the last parts of their paths do.
 
     Raises Error for a file that cannot be read, and for one of more than a MiB.
     """
@@ -31,7 +32,7 @@ def source_lines(module: Module, files: Sequence[Path]) -> Mapping[str, Sequence
 
 
 def _names(module: Module) -> list[str]:
-    """Return the names of files in a module's metadata."""
+    """Collect the file names in a module's metadata."""
     lines = SourceLines(module.preamble)
     places = (
         lines.of(instruction.annotations.get("metadata", ""))
@@ -42,7 +43,7 @@ def _names(module: Module) -> list[str]:
 
 
 def _text(file: Path) -> str:
-    """Return the text of a file of source."""
+    """Read a source file."""
     try:
         data = file.read_bytes()
     except OSError as error:

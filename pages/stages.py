@@ -1,4 +1,4 @@
-"""Make the page of a program on its way through a compiler: what each pass changed."""
+"""Make the page of a program's stages in a compiler: what each pass changed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from pages.views import Data, view
 
 
 class Stage(NamedTuple):
-    """Name a stage by the pass that made it."""
+    """The program after a pass, and the pass's name."""
 
     name: str
     module: Module
 
 
 class Blame(NamedTuple):
-    """Say which stage changed what the program means, by its number, and at which instruction."""
+    """The stage, by number, that changed the program's meaning, and the instruction where it
+    did."""
 
     stage: int
     instruction: str
@@ -27,8 +28,8 @@ class Blame(NamedTuple):
 
 
 def stages(title: str, found: Sequence[Stage], blame: Blame | None = None) -> Page:
-    """Return a page with a slider over stages; those that changed nothing are left out, as are
-    their numbers of ``blame``."""
+    """Make a page with a slider over the stages; stages that changed nothing are left out, and the
+    number in ``blame`` is adjusted."""
     views: list[Data] = []
     numbers: dict[int, int] = {}
     before: Module | None = None

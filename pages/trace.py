@@ -1,4 +1,4 @@
-"""Write a profiled run as a trace that Perfetto and chrome://tracing show."""
+"""Write a profile as a trace for Perfetto and chrome://tracing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hlo.errors import ArgumentError
 
 
 def trace(profile: Profile) -> dict[str, object]:
-    """Return a trace of one call: an event for each step, loops around what runs in them.
+    """Convert a profile to a trace of one call: an event for each step, nested in those of loops.
 
     The time of a kernel is that of all its runs together, and steps follow each other without the
     time between: it is the profile drawn along an axis, no recording. Raises ArgumentError for a
@@ -47,8 +47,8 @@ def trace(profile: Profile) -> dict[str, object]:
 
 
 def _nanoseconds(rows: Sequence[Row]) -> list[tuple[int, int]]:
-    """Return when each step begins and ends. In whole nanoseconds, as Perfetto keeps them: rounded
-    one by one, neighbours would overlap, and it drops events that do."""
+    """Compute the begin and end of each step, in whole nanoseconds: rounded one by one, adjacent
+    events would overlap, and Perfetto drops such events."""
     now, bounds = 0.0, list[tuple[int, int]]()
     for row in rows:
         begin = round(now * 1e9)
@@ -60,7 +60,7 @@ def _nanoseconds(rows: Sequence[Row]) -> list[tuple[int, int]]:
 
 
 def _last_inside(rows: Sequence[Row], number: int) -> int:
-    """Return the number of the last step inside of a loop or branch, its own if there is none."""
+    """Return the number of the last step inside of a loop or branch; its own if there is none."""
     last = number
     while last + 1 < len(rows) and rows[last + 1].depth > rows[number].depth:
         last += 1

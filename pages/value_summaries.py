@@ -1,8 +1,8 @@
-"""Summarise the arrays that an instruction gave in a run: all of its evaluations, and single ones.
+"""Summarise the arrays that an instruction had in a run: all of its evaluations, and single ones.
 
 In a loop there is one for each trip. Kept are the ranges of some of them, at equal distances, and
 the histograms of the first, of the last, and of the worst one: the first with the most elements
-that are no finite numbers, or else with the largest number.
+that are not finite, or else with the largest magnitude.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ _MOST_RANGES = 64  # of evaluations that are kept
 
 
 class Evaluation(NamedTuple):
-    """Summarise one evaluation by its number, from 0: the smallest and the largest finite element,
-    if there is any, and how many elements are no finite numbers; ``bins`` count the finite ones
-    between both."""
+    """The summary of one evaluation, by its number from 0: the smallest and largest finite element,
+    None without any, the number of elements that are not finite, and a histogram of the others."""
 
     number: int
     low: float | None
@@ -34,8 +33,9 @@ class Evaluation(NamedTuple):
 
     @property
     def badness(self) -> tuple[int, float]:
-        """Return what makes an evaluation the worst, the first one of those alike: of what is not
-        finite it is asked where that begins."""
+        """The sort key of the worst evaluation: the number of elements that are not finite, else
+        the largest magnitude. Ties go to the first, as the question is where infinities and NaN
+        begin."""
         if self.special:
             return self.special, 0.0
         return 0, max(abs(self.low or 0.0), abs(self.high or 0.0))
@@ -43,7 +43,7 @@ class Evaluation(NamedTuple):
 
 @dataclass(slots=True)
 class Summary:
-    """Summarise all evaluations of one array."""
+    """The summary of all evaluations of one array."""
 
     place: str
     runs: int = 0
@@ -58,7 +58,7 @@ class Summary:
     last: Evaluation | None = None
 
     def add(self, array: Array) -> None:
-        """Add the array of one more evaluation."""
+        """Add the array of the next evaluation."""
         element_type = element_type_of(array.dtype)
         is_number = array.size == 1 and element_type is not None and not element_type.is_complex
         if is_number:
@@ -77,7 +77,8 @@ class Summary:
         self.elements += array.size
 
     def _keep(self, seen: Evaluation) -> None:
-        """Keep a range; twice as many as there may be are every other one of them."""
+        """Keep the range of an evaluation. Once there are twice as many as allowed every second one
+        is dropped, so that the kept ones stay at equal distances."""
         if seen.number % self.every == 0:
             self.ranges.append(seen._replace(bins=()))
         if len(self.ranges) == 2 * _MOST_RANGES:
@@ -85,7 +86,7 @@ class Summary:
             self.every *= 2
 
     def _scalar(self, value: float, element_type: ElementType | None) -> Evaluation:
-        """Summarise an array of one element: millions of them may be a loop's."""
+        """Summarise a single element, without NumPy: a loop may have millions."""
         is_finite = math.isfinite(value)
         if not is_finite:
             self._count("NaN" if math.isnan(value) else "infinite", 1)
@@ -114,12 +115,12 @@ class Summary:
         return Evaluation(self.runs, low, high, special, _histogram(finite, low, high))
 
     def _count(self, kind: str, number: int) -> None:
-        """Count special numbers."""
+        """Add to the number of special values of a kind."""
         if number:
             self.counts[kind] = self.counts.get(kind, 0) + number
 
     def json(self) -> dict[str, object]:
-        """Return the summary as plain data; the ranges of evaluations if there are several."""
+        """Convert the summary to plain data; with ranges if there are several evaluations."""
         several = self.runs > 1
         named = {"first": self.first, "worst": self.worst, "last": self.last}
         kept = {name: one for name, one in named.items() if one is not None}
@@ -136,7 +137,7 @@ class Summary:
 
 
 def _smallest_normal(element_type: ElementType | None) -> float:
-    """Return the smallest normal number of a type of floats; of others 0."""
+    """Return the smallest normal number of a float type; 0 for other types."""
     if element_type is None or not (element_type.is_float or element_type.is_complex):
         return 0.0
     part = np.zeros((), element_type.numpy).real.dtype
@@ -144,7 +145,7 @@ def _smallest_normal(element_type: ElementType | None) -> float:
 
 
 def _histogram(finite: Array, low: float, high: float) -> tuple[int, ...]:
-    """Count numbers in bins of equal width between the smallest and the largest."""
+    """Count numbers in bins of equal width from ``low`` to ``high``."""
     if low == high:
         return (int(finite.size),)
     with np.errstate(over="ignore"):  # of numbers whose distance is beyond the largest

@@ -1,4 +1,5 @@
-"""Summarise what each instruction of a run gave, and how far another compiler's results are off."""
+"""Summarise the values of each instruction in a run, and the errors of another compiler's
+values."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _MOST_ULPS = 1e30  # beyond it is infinity, which JSON has not
 
 
 class Observed:
-    """Summarise the values of each instruction of a module as an evaluation gives them."""
+    """Summarises the values of a module's instructions as an evaluation reports them."""
 
     def __init__(self, module: Module) -> None:
         inside = observed_computations(module)
@@ -41,8 +42,8 @@ class Observed:
             own[place].add(np.asarray(array))
 
     def json(self) -> Data:
-        """Return the summaries for a page, in the order of evaluation, and the computations that
-        have none, as they are applied to elements."""
+        """Convert the summaries to plain data, in the order of evaluation, with the names of
+        computations that are not observed, as they are applied to elements."""
         return {
             "observed": [
                 {"computation": where, "name": name, "arrays": [one.json() for one in own.values()]}
@@ -54,10 +55,10 @@ class Observed:
 
 
 class Judged(NamedTuple):
-    """Hold what is known of another compiler's values: how its results were judged, evidence, its
-    values of the entry's instructions, by name, and those inside of loops, branches and calls.
-    ``first`` is the first of these that is wrong, with its evidence. ``is_open``: the program has
-    several right results, so nothing is proven."""
+    """The verdicts on another compiler: on its results, with evidence; on its values of the entry's
+    instructions (``inner``); and on those inside of loops, branches and calls (``nested``), with
+    the first wrong one and its evidence. ``is_open``: the program has several right results, so
+    nothing is proven."""
 
     peer: str
     found: Found
@@ -69,8 +70,8 @@ class Judged(NamedTuple):
 
 
 def with_judged(values: Data, judged: Judged) -> Data:
-    """Add how another compiler's results were judged to values: deviations as heat maps, and the
-    steps that nothing legal takes. Values in between that are farthest off have maps, too."""
+    """Add the verdicts on another compiler to values: its errors as heat maps, and the names of
+    illegal steps. Of intermediate values those with the largest errors have maps."""
     nested = [*map(_Evaluations, judged.nested)]
     off = [*(_largest(output) for output in judged.inner), *(one.largest for one in nested)]
     farthest = sorted(range(len(off)), key=lambda n: -off[n])[:_MOST_MAPS]
@@ -88,18 +89,18 @@ def with_judged(values: Data, judged: Judged) -> Data:
 
 
 def _largest(output: Output) -> float:
-    """Return the largest deviation of an array."""
+    """Compute the largest error of an array."""
     return float(deviations(np.asarray(output.actual), np.asarray(output.exact)).max(initial=0.0))
 
 
 def _inner(output: Output, is_open: bool, has_map: bool) -> Data:
-    """Describe an instruction's array in short: a map only where it is wanted and not all zeros."""
+    """Describe an instruction's array briefly; a map only if wanted, and not all zeros."""
     data = _output(output, is_open, _INNER_CELLS)
     return data if has_map and data["largest"] else {**data, "cells": None, "outside": None}
 
 
 def _first(first: FirstOutside, evidence: str) -> Data:
-    """Describe the first value that is wrong."""
+    """Describe the first wrong value."""
     return {
         "computation": first.computation,
         "place": first.instruction,
@@ -109,7 +110,7 @@ def _first(first: FirstOutside, evidence: str) -> Data:
 
 
 class _Evaluations:
-    """The evaluations of an instruction: a row for each, its elements side by side."""
+    """The evaluations of an instruction as a table: a row for each, its elements flattened."""
 
     def __init__(self, one: NestedValue) -> None:
         self._one = one
@@ -118,7 +119,8 @@ class _Evaluations:
         self.largest = float(self._off.max(initial=0.0))
 
     def json(self, has_map: bool) -> Data:
-        """Describe them: where they begin to differ, where they are outside, and a map."""
+        """Describe them: the first evaluation that differs, the first that is outside, and a heat
+        map."""
         wrong = self._kinds == KINDS.index(OUTSIDE)
         is_map_shown = has_map and (self.largest > 0 or wrong.any())
         return {
@@ -137,18 +139,18 @@ class _Evaluations:
 
     @property
     def _is_column(self) -> bool:
-        """Whether evaluations are one below the other, not side by side."""
+        """Whether the map has a row per evaluation; of a scalar it has a column per evaluation."""
         return len(self._off[0]) > 1
 
     def _first(self, rows: Array) -> Data | None:
-        """Describe the first evaluation of those with an element that is true."""
+        """Describe the first evaluation with a true element; None if there is none."""
         number = next((n for n, row in enumerate(rows) if row.any()), None)
         if number is None:
             return None
         return {"evaluation": number, "trips": list(self._one.evaluations[number].trips)}
 
     def _counts(self) -> dict[str, int]:
-        """Count the elements of each verdict; those are equal that the exact run has, too."""
+        """Count the elements by verdict; equal are those with the exact run's value."""
         compared = [x.exact is not None for x in self._one.evaluations]
         same = (self._off == 0) & np.asarray(compared)[:, None]
         outside, undetermined = (self._kinds == KINDS.index(k) for k in (OUTSIDE, UNDETERMINED))
@@ -158,20 +160,20 @@ class _Evaluations:
         return {kind: int(found[kind].sum()) for kind in KINDS}
 
     def _cells(self, rows: Array) -> Array:
-        """Return the largest in each cell of a map, from the first evaluation to the last."""
+        """Compute the largest value in each cell of the map, ordered by evaluation."""
         return largest_in_cells(rows if self._is_column else rows.T, _INNER_CELLS)
 
 
 def _deviations(one: Evaluation) -> Array:
-    """Return how far an evaluation is off from the exact run's; not at all where that was not."""
+    """Compute an evaluation's errors; zeros if the exact run has no such evaluation."""
     if one.exact is None:
         return np.zeros(one.actual.shape)
     return np.asarray(deviations(one.actual, one.exact))
 
 
 def _output(output: Output, is_open: bool, most: tuple[int, int] = _CELLS) -> Data:
-    """Describe an output: in each cell of a map the largest deviation, and whether one element is
-    outside of the envelope of the whole program, if that proves anything."""
+    """Describe an output by heat maps: in each cell the largest error, and whether an element is
+    outside of the whole program's envelope, if that proves anything."""
     actual, exact = np.asarray(output.actual), np.asarray(output.exact)
     off = deviations(actual, exact)
     outside = kinds(actual, exact, output.legal) == KINDS.index(OUTSIDE)
@@ -192,9 +194,9 @@ def _output(output: Output, is_open: bool, most: tuple[int, int] = _CELLS) -> Da
 
 
 def deviations(actual: Array, exact: Array) -> Array:
-    """Return how far each element is off, in units in the last place of the exact one: of complex
-    numbers the larger of the parts, of integers the difference. NaN for NaN is no deviation, any
-    other NaN and infinity the largest there is."""
+    """Compute the error of each element in ulps of the exact one: of complex numbers the larger of
+    both parts, of integers the difference. NaN for NaN is none; any other NaN or infinity is the
+    largest."""
     if np.iscomplexobj(exact):
         return np.maximum(deviations(actual.real, exact.real), deviations(actual.imag, exact.imag))
     element_type = element_type_of(exact.dtype)
@@ -208,13 +210,13 @@ def deviations(actual: Array, exact: Array) -> Array:
 
 
 def _short(cells: Array) -> list[list[float]]:
-    """Return cells in three digits, which is what a colour shows."""
+    """Round cells to three digits, which is what a colour shows."""
     return [[float(f"{x:.3g}") for x in row] for row in cells.tolist()]
 
 
 def largest_in_cells(array: Array, most: tuple[int, int] = _CELLS) -> Array:
-    """Return the largest element in each cell of a grid of at most so many rows and columns over an
-    array: its last dimension from left to right, all others from top to bottom."""
+    """Reduce an array to the largest element in each cell of a grid of at most ``most`` rows and
+    columns: its last dimension runs from left to right, all others from top to bottom."""
     columns = array.shape[-1] if array.ndim else 1
     table = array.reshape(-1, columns) if array.size else np.zeros((1, 1))
     for axis, limit in enumerate(most):

@@ -1,4 +1,4 @@
-"""Describe a program as plain data for a page: its text, its instructions, its graphs."""
+"""Gather a program as plain data for a page: its text, instructions and graphs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_TEXT = 4000  # characters of one part of a line
 
 
 def view(title: str, module: Module, kernels: Kernels | None = None) -> Data:
-    """Describe a module: ``kernels`` groups its instructions as they were fused."""
+    """Describe a module; ``kernels`` says which instructions were fused."""
     found, entry = graphs(module, kernels)
     return {
         "title": title,
@@ -54,7 +54,7 @@ def family(opcode: str) -> int:
 
 
 def _computations(module: Module) -> list[Data]:
-    """Describe the computations: their names and how many instructions each has."""
+    """Describe the computations: names and numbers of instructions."""
     return [
         {
             "name": c.name,
@@ -67,7 +67,7 @@ def _computations(module: Module) -> list[Data]:
 
 
 def _instructions(module: Module) -> Data:
-    """Describe the instructions of all computations in order, as one list for each property."""
+    """Describe the instructions of all computations, in order, as one list for each property."""
     operations, lines = Operations(module), SourceLines(module.preamble)
     places: dict[str, int] = {"": -1}
     rows: list[Data] = []
@@ -99,7 +99,7 @@ def _instructions(module: Module) -> Data:
 
 
 def _cut(text: str) -> str:
-    """Return a text that is not too long for a line; what is longer says how long it is."""
+    """Shorten a text to the width of a line, stating its length."""
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}… ({len(text)} characters)"
 
 
