@@ -1,4 +1,4 @@
-"""The door to everything: load a program, check a result, run, compile and emit.
+"""The public API: load a program, check a result, run, compile and emit.
 
     import hlo_oracle as ho
 
@@ -14,7 +14,7 @@
     page = ho.explain(f, x, y)           # graph, kernels, C, memory: page.write("f.html")
     files = ho.emit(module, "embedded")  # C99 to take along
 
-It holds no logic of its own; what it gives is imported when it is asked for.
+It holds no logic of its own; each name is imported from its module on first use.
 """
 
 from __future__ import annotations

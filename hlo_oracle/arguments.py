@@ -57,7 +57,7 @@ class Recipe:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """--seed, --args, --recipe: where arguments come from."""
+    """Add --seed, --args and --recipe, the sources of a program's arguments."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--seed", type=option_types.seed, metavar="N", help="draw them by their shapes (default: 0)"
@@ -81,7 +81,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 class Options(Protocol):
-    """The options that :func:`add_options` adds: at most one of ``args`` and ``recipe`` is set."""
+    """Parsed options of :func:`add_options`: at most one of ``args`` and ``recipe`` is set."""
 
     @property
     def cast(self) -> bool: ...
@@ -95,12 +95,12 @@ class Options(Protocol):
 
 
 def are_asked_for(options: Options) -> bool:
-    """Test whether the options say anything of where arguments come from."""
+    """Test whether any option for the source of arguments is given."""
     return (options.seed, options.args, options.recipe) != (None, None, None)
 
 
 def given(module: Module, path: Path, options: Options) -> tuple[Value, ...]:
-    """Return the arguments that the options ask for, of a lone rank."""
+    """Provide the arguments of a single rank, from the source that the options name."""
     return per_rank(module, path, options, 1)[0]
 
 
@@ -119,8 +119,8 @@ def per_rank(
 
 
 def find_recipe(path: Path, named: str | None) -> Recipe | None:
-    """Find the recipe of the program in a file; ``named`` is ``FILE.json`` or
-    ``FILE.json:NAME``."""
+    """Find the recipe of the program in a file; ``named`` is the option, ``FILE.json`` or
+    ``FILE.json:NAME``. None if there is no such option."""
     if named is None:
         return None
     file, _, name = named.partition(":") if not Path(named).exists() else (named, "", "")
@@ -215,7 +215,7 @@ def from_seed(module: Module, seed: int, rank: int = 0) -> tuple[Value, ...]:
 
 
 def _sized(shape: Shape, seed: int) -> Shape:
-    """Replace bounds by sizes that depend on the seed and the bound only."""
+    """Replace the bounds of dimensions by sizes that depend on the seed and the bound only."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(_sized(element, seed) for element in shape.elements))
     dims = tuple(
@@ -266,7 +266,7 @@ def from_archive(
 
 
 def _of_width(module: Module, path: Path, arrays: Sequence[Array], cast: bool) -> tuple[Array, ...]:
-    """Convert arrays that are of the parameters' types but for the width."""
+    """Convert arrays whose types differ from the parameters' in width alone."""
     parameters = module.entry.parameters
     return (
         *(_widened(path, p, a, cast) for p, a in zip(parameters, arrays)),

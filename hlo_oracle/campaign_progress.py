@@ -1,4 +1,4 @@
-"""Campaigns from the command line: common options, a progress line, tables and JSON."""
+"""Run campaigns from the command line: common options, a progress line, tables and JSON."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def add_options(
 
 @contextmanager
 def directory_of(given: Path | None) -> Iterator[Path]:
-    """Yield the given directory, or a temporary one that stays if something is found."""
+    """Yield the given directory, or a temporary one, which is kept if something is found."""
     if given is not None:
         yield given
         return
@@ -85,7 +85,7 @@ def directory_of(given: Path | None) -> Iterator[Path]:
 def run_here(
     path: Path, subject: Subject, chunks: int, given: argparse.Namespace
 ) -> Iterator[Chunk]:
-    """Run a campaign on this machine, by the common options."""
+    """Run a campaign on this machine with the common options, yielding its totals."""
     from fuzz.campaign import local
 
     limits = local.Limits(chunks, 60 * given.minutes, given.reduce)
@@ -103,10 +103,10 @@ def run(
     facts: Callable[[Chunk], Mapping[str, Any]] = lambda total: {},
     finish: Callable[[Directory], None] = lambda directory: None,
 ) -> int:
-    """Run a campaign of so many examples on this machine, by the common options, and print its
-    outcome; return the exit status. ``what`` names the examples; ``line`` describes the results so
-    far, ``table`` yields what is printed at the end, ``facts`` are fields of the JSON object;
-    ``finish`` is called with the directory in either case."""
+    """Run a campaign of ``examples`` on this machine with the common options, and print its
+    outcome; return the exit status, 1 for findings. ``what`` names the examples; ``line`` formats
+    the results so far, ``table`` yields the lines printed at the end, ``facts`` are fields of the
+    JSON object; ``finish`` is called with the directory in either case."""
     from fuzz.campaign.directory import Directory
 
     with directory_of(given.state) as path:
@@ -135,9 +135,9 @@ def watched(
     shown: ProgressLine | None = None,
     share: Callable[[Chunk, float], float] = lambda total, seconds: 0.0,
 ) -> Chunk:
-    """Show the totals of a campaign as they come, with the number of findings in its directory and
-    the rate at which ``what`` is counted; return the last. ``share`` is the part of it that is done
-    after so many seconds. ``is_kept``: the last line is printed in any case."""
+    """Show a campaign's running totals with the number of findings and the rate of ``what``; return
+    the last total. ``share`` computes the part that is done, from the total and the seconds so far.
+    With ``is_kept`` the last line is printed even without a terminal."""
     begin, first, said = time.monotonic(), None, ""
     shown = ProgressLine() if shown is None else shown
     with shown.phase("beginning"):
@@ -160,7 +160,7 @@ def print_json(total: Chunk, found: Sequence[Mapping[str, Any]], **more: object)
 
 
 def print_findings(found: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Print a table of findings, and where their folders are."""
+    """Print a table of findings, and the directory of their folders."""
     console = terminal.console(highlight=True)
     if not found:
         console.print("nothing found")

@@ -17,7 +17,8 @@ from hlo_oracle.peer_verdicts import require_package
 
 
 class CacheInfo(NamedTuple):
-    """Count calls by whether they found C for their shapes, and the shapes that have some."""
+    """Numbers of calls that found compiled C and that had to compile, and of specializations
+    kept."""
 
     hits: int
     misses: int
@@ -25,7 +26,7 @@ class CacheInfo(NamedTuple):
 
 
 class Specialization(NamedTuple):
-    """A function compiled for arguments of one structure, with their shapes and types."""
+    """C compiled for arguments of one pytree structure, with their shapes and types."""
 
     lowered: LoweredFunction
     executable: backend_c.Executable
@@ -37,7 +38,8 @@ class Specialization(NamedTuple):
 
 
 class CompiledFunction:
-    """A function that runs as C, compiled once for each structure, shape and type of arguments."""
+    """A JAX function that runs as C, compiled once for each structure, shapes and types of
+    arguments."""
 
     __name__: str
 
@@ -62,7 +64,7 @@ class CompiledFunction:
         return f"ho.jit({jax_functions.name_of(self._jitted)}): {len(self._made)} compiled"
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """Bind a method to its object, which JAX then takes for a pytree, or a static argument."""
+        """Bind a method to its object, which JAX then treats as a pytree or a static argument."""
         return self if instance is None else partial(self, instance)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -74,7 +76,7 @@ class CompiledFunction:
         return made(leaves)
 
     def executable(self, *arguments: Any, **keywords: Any) -> backend_c.Executable:
-        """Return what runs on such arguments, compiled if it was not."""
+        """Return the executable for such arguments; compile it if it is not cached."""
         return self._found(arguments, keywords)[0].executable
 
     def source(self, *arguments: Any, **keywords: Any) -> Mapping[str, str]:
@@ -98,7 +100,8 @@ class CompiledFunction:
     def _found(
         self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> tuple[Specialization, list[Any]]:
-        """Return what is compiled for arguments, and their leaves."""
+        """Find the specialization for arguments, compiling if there is none; return it and their
+        leaves."""
         arguments = (*self._own, *arguments)
         leaves, key = jax_functions.kind_of(self._jitted, arguments, keywords)
         made = self._made.get(key)
@@ -115,7 +118,7 @@ class CompiledFunction:
     def _specialized(
         self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> Specialization:
-        """Lower and compile for such arguments."""
+        """Lower and compile for the structure, shapes and types of the arguments."""
         lowered = jax_functions.lower(self._jitted, arguments, keywords)
         try:
             return Specialization(lowered, self._compile(objects.load(lowered.text)))
@@ -134,7 +137,7 @@ def jit(
     static_argnames: str | Sequence[str] | None = None,
     cache: Directory | None = None,
 ) -> Any:
-    """Return a JAX function that runs as C, all of it, or raises Unsupported.
+    """Make a JAX function run as C, all of it; raises Unsupported where a part of it cannot.
 
     Use it as ``jax.jit``, also as a decorator: it compiles at the first call with arguments of a
     structure, with their shapes and types, and takes and gives pytrees; leaves of results are NumPy

@@ -36,7 +36,7 @@ _SAYS = {FIRST: "the first", EQUAL: "equal", OTHER: "takes or gives other arrays
 
 
 def drawn(options: argparse.Namespace) -> Arguments:
-    """Arguments as the options ask for them."""
+    """Return the source of arguments that the options name: a function of the module."""
 
     def of(module: Module, path: Path, ranks: int) -> tuple[tuple[Value, ...], ...]:
         return arguments.per_rank(module, path, options, ranks)
@@ -46,7 +46,7 @@ def drawn(options: argparse.Namespace) -> Arguments:
 
 @contextmanager
 def progress(options: argparse.Namespace, dumped: Dumped) -> Iterator[Watch]:
-    """Show which stage is being evaluated."""
+    """Show a progress line with the stage that is being evaluated."""
     line = progress_line(options)
     numbers = {stage: number for number, stage in enumerate(dumped.stages)}
     with line.phase(f"{dumped.name}: {len(numbers)} stages"):
@@ -59,8 +59,8 @@ def progress(options: argparse.Namespace, dumped: Dumped) -> Iterator[Watch]:
 
 
 def report(modules: list[Dumped], options: argparse.Namespace) -> int:
-    """Print the stages of each module. Returns 1 if one changed the meaning, 2 if one was not
-    checked."""
+    """Print a table of the stages of each module; return 1 if a stage changed the meaning, 2 if one
+    could not be checked, else 0."""
     console = terminal.console()
     return max((_status(_module(dumped, options, console)) for dumped in modules), key=_weight)
 

@@ -27,11 +27,11 @@ def explain(
     source: Sequence[Path | str] | None = None,
     **keywords: Any,
 ) -> pages.Page:
-    """Return a page that shows a program: its graph, kernels, their C, time and memory.
+    """Make a page that shows a program: its graph, kernels, their C, time and memory.
 
     ``program`` is what :func:`load` takes: a function with its ``arguments`` and ``keywords``, too.
-    ``measure`` runs it, on arguments drawn by their shapes, and times each kernel. ``source`` are
-    files that come along; by default the one of the function. In a notebook the page shows itself;
+    ``measure`` runs it, on arguments drawn by their shapes, and times each kernel. ``source`` names
+    source files to include; by default the one of the function. A notebook displays the page;
     ``page.write("f.html")`` writes it.
     """
     found = objects.opened(program, arguments, keywords)
@@ -49,8 +49,8 @@ def explain(
 
 
 def other_targets(module: Module, numerics: str) -> dict[str, Listing]:
-    """Return what targets other than OpenMP make of a module, by their names; those that do not
-    take it are left out."""
+    """List the code of a module for targets other than OpenMP, by target name; a target that does
+    not support the module is left out."""
     found = {}
     for name in DIALECTS:
         if name != OPENMP.name:
@@ -60,7 +60,7 @@ def other_targets(module: Module, numerics: str) -> dict[str, Listing]:
 
 
 def _own_file(program: object) -> list[Path]:
-    """Return the file that a function was written in, if there is one."""
+    """Return the source file of a Python function as a list; empty if there is none."""
     if not callable(program) or not objects.is_function(program):
         return []
     try:

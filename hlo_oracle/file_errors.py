@@ -1,4 +1,4 @@
-"""Say in plain words why a file cannot be read or written."""
+"""Explain in plain words why a file cannot be read or written."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ _REASONS = {
 
 
 def told(error: OSError) -> str:
-    """Describe an error: ``FILE: why``, and for a file that is not there the one that may be
-    meant."""
+    """Format an error as ``FILE: why``; for a missing file with the nearest name that exists."""
     reason = _REASONS.get(error.errno or 0) or (error.strerror or str(error) or "failed").lower()
     if error.filename is None:
         return reason

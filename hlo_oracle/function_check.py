@@ -1,4 +1,4 @@
-"""Judge one run of a program, of a function on the user's own device above all: :func:`check`."""
+"""Judge one run of a program, usually of a function on the user's own device: :func:`check`."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def of_run(
 ) -> Verdict:
     """Judge the results that a program had on a device.
 
-    Values in between are asked for where that is a CPU: of others the results alone are known.
+    On a CPU intermediate values are asked for, too; on other devices only the results are judged.
     """
     used = budget_named(budget, PLATFORMS.get(device.platform, ANY_PLATFORM))
     module = hlo.parse(text)
@@ -133,9 +133,9 @@ def of_run(
 def of_tensors(
     traced: TracedFunction, *, budget: str | Budget | None = None, seed: int = 0
 ) -> Verdict:
-    """Run a PyTorch function as its user does and judge its results.
+    """Run a PyTorch function as its user does, and judge its results.
 
-    PyTorch is no compiler of HLO: it has no values in between of this program to ask for.
+    PyTorch does not compile HLO, so it cannot be asked for intermediate values of this program.
     """
     used = budget_named(budget, UNKNOWN)
     module = hlo.parse(traced.text)

@@ -1,4 +1,4 @@
-"""Call a library that may take long, so that Ctrl-C and --timeout end a command in the middle."""
+"""Call a library function that may take long, such that Ctrl-C and --timeout can interrupt it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 
 def called(work: Callable[[], T]) -> T:
-    """Return what ``work`` returns, or raise what it raises.
+    """Call ``work`` in another thread; return its result, or raise its exception.
 
     Python handles signals between its own instructions in the main thread, which compiled C never
-    comes back to while it runs. So another thread calls it, and the main thread waits: what a
-    handler raises there is raised at once, and the call is left to the end of the process.
+    comes back to while it runs. So the main thread only waits: an exception raised by a signal
+    handler takes effect at once, and the other thread is abandoned until the process ends.
     """
     context = contextvars.copy_context()
     results: list[T] = []

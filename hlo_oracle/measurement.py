@@ -1,6 +1,7 @@
 """Check one file in a process of its own, for ``hlo check``.
 
-So a crash is a row, and the peak of memory is that of one file (:mod:`hlo_oracle.own_process`).
+So a crash becomes a row of the table, and the peak of memory is that of one file
+(:mod:`hlo_oracle.own_process`).
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ ENTRY main { p = f32[] parameter(0)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One file to check. ``save`` is where the interpreter's outputs go, if somewhere.
-    ``seed``: None is 0, and for arguments those that were recorded with the program, if some were.
-    ``with_sums``: judge the sums that the recipe has of the outputs of XLA on a CPU."""
+    """One file to check, with its options. ``save`` is the file for the interpreter's outputs, if
+    any. ``seed`` None means 0, and the arguments recorded with the program if there are some.
+    ``with_sums``: judge the recipe's recorded sums of XLA:CPU's outputs."""
 
     file: str
     recipe: str | None
@@ -69,11 +70,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Times in seconds, memory in bytes; None: not done. ``error``: the input is bad, or
-    ``crash``: we are. ``different`` has a line per output that is not as expected, ``outside`` one
-    per output in which another compiler is proven wrong. ``sum_verdicts`` counts the outputs with
-    recorded sums by verdict; ``sums`` has a line per output whose sums are outside, and
-    ``undetermined_sums`` one for which nothing can be said, and why."""
+    """The outcome of a check. Times are in seconds, memory in bytes; None if not done. ``error``:
+    bad input; ``crash``: a failure of this project. ``different`` has a line per output that
+    differs from the expected one, ``outside`` one per output in which another compiler is proven
+    wrong. ``sum_verdicts`` counts the outputs with recorded sums by verdict; ``sums`` has a line
+    per output whose sums are outside, ``undetermined_sums`` one per output without a verdict, with
+    the reason."""
 
     file: str
     instructions: int | None = None
@@ -101,7 +103,7 @@ class Row:
 
     @property
     def status(self) -> int:
-        """0 as it should be, 1 results differ, 2 bad input."""
+        """The exit status: 0 as expected, 1 results differ, 2 bad input."""
         if self.different or self.sums or self.crash or self.outside or self.peer_crash:
             return 1
         return 2 if self.error else 0
@@ -135,7 +137,7 @@ def _checked(job: Job) -> Row:
 
 
 def _stages(job: Job) -> Iterator[Row]:
-    """Parse, verify and print; interpret; compile and run: the row after each of them."""
+    """Parse, verify and print; interpret; compile and run: yield the row after each stage."""
     path = Path(job.file)
     program, seconds = _timed(lambda: programs.opened(path, job.elided))
     _require_arguments(program, job)
@@ -182,7 +184,7 @@ def _stages(job: Job) -> Iterator[Row]:
 
 
 def _require_arguments(program: Program, job: Job) -> None:
-    """Require the arguments of recorded results: of drawn ones the right results are others."""
+    """Raise ArgumentError unless recorded results come with their arguments."""
     known = program.arguments is not None or arguments.are_asked_for(job)
     if job.results is not None and program.module.entry.parameters and not known:
         raise ArgumentError(f"{job.results}: results of which arguments? --args FILE.npz has them")
@@ -191,7 +193,7 @@ def _require_arguments(program: Program, job: Job) -> None:
 def _judged(
     row: Row, job: Job, program: Program, values: tuple[Value, ...], expected: tuple[Value, ...]
 ) -> Row:
-    """Judge another compiler's results: those it gives now, or those that were recorded."""
+    """Judge another compiler's results: those of a run, or the recorded ones."""
     peer_verdicts.require_one_rank(len(expected))
     module, text, exact, seed = program.module, program.text, expected[0], job.rng_seed
     if job.against is not None:
@@ -232,7 +234,7 @@ def _with_sums(row: Row, verdicts: Sequence[recorded_sums.SumVerdict]) -> Row:
 
 
 def prepare() -> None:
-    """Import what the first program of a process imports, which is no file's time."""
+    """Import the modules that checking needs, so that their import is not part of a file's time."""
     module = hlo.parse(_TRIVIAL)
     hlo.verify(module)
     interp.evaluate(module, *arguments.from_seed(module, 0))
@@ -240,7 +242,7 @@ def prepare() -> None:
 
 
 def answer(question: dict[str, Any]) -> dict[str, object]:
-    """Check a file: the fields of a job for those of a row."""
+    """Check the file of a question: fields of a job to fields of a row."""
     keep_freed_memory()
     prepare()
     return asdict(replace(_checked(Job(**question)), memory=peak_memory()))

@@ -1,4 +1,4 @@
-"""Read the numbers of options: what is none of those meant is a usage error."""
+"""Parse option values; an invalid value is a usage error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SEEDS = 1 << 64
 
 
 def whole(least: int, most: int, what: str) -> Callable[[str], int]:
-    """Make a reader of whole numbers from ``least`` to ``most``; ``what`` names them in errors."""
+    """Make a parser of integers from ``least`` to ``most``; ``what`` names them in errors."""
 
     def read(text: str) -> int:
         if not (text.isascii() and text.isdecimal()) or not least <= int(text[:40]) <= most:
@@ -25,7 +25,7 @@ count = whole(1, SEEDS, "a number of at least 1")
 
 
 def results_file(text: str) -> Path:
-    """Read the name of a file of results, before there are results to write."""
+    """Check that a name is one for a results file, before there are results to write."""
     path = Path(text)
     if path.suffix == ".npy":
         raise argparse.ArgumentTypeError(f"{text!r} holds one array: results are saved as .npz")
@@ -37,14 +37,14 @@ def results_file(text: str) -> Path:
 
 
 def duration(text: str) -> float:
-    """Read seconds: a number above 0; ``inf`` is without end."""
+    """Parse seconds: a number above 0; ``inf`` for no limit."""
     if not _number(text) > 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a length of time: a number above 0")
     return _number(text)
 
 
 def minutes(text: str) -> float:
-    """Read minutes: a number, 0 to begin nothing; ``inf`` is without end."""
+    """Parse minutes: a number, 0 to start nothing; ``inf`` for no limit."""
     if not _number(text) >= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of minutes")
     return _number(text)

@@ -1,5 +1,5 @@
-"""Ask a module in a process of its own: a crash is an answer, and so is running out of memory, and
-the peak of memory is that of one question.
+"""Call a module's function in a process of its own, so that a crash, or running out of memory, is
+an outcome, and the peak of memory is that of one call.
 
 The module has a function ``answer(question)`` of one JSON object that returns another. Starting
 Python and importing the module takes longer than most questions; so a server imports it once, and
@@ -24,13 +24,15 @@ from typing import IO, Any
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """How the process ended without an answer: a signal, or the last line of its error."""
+    """How a process ended without an answer: by a signal, or with the last line of its error
+    output."""
 
     how: str
 
 
 def asked(module: str, question: Mapping[str, object]) -> dict[str, Any] | Died:
-    """Return a module's answer to a question. Lists in it were tuples: JSON has no others."""
+    """Ask a module a question; return its answer, or how the process died. JSON lists in the answer
+    come as tuples."""
     status, out, err = _forked(module, question) if hasattr(os, "fork") else _run(module, question)
     if status == 0:
         answer = json.loads(out)
@@ -42,7 +44,7 @@ def asked(module: str, question: Mapping[str, object]) -> dict[str, Any] | Died:
 
 
 def _run(module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
-    """Return exit status, answer and errors of a new Python."""
+    """Ask a new Python process; return exit status, answer and errors."""
     with tempfile.TemporaryDirectory() as directory:
         into = os.path.join(directory, "answer")
         command = [sys.executable, "-c", f"from {__name__} import answer_once; answer_once()"]
@@ -57,14 +59,14 @@ def _run(module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
 
 
 def answer_once() -> None:
-    """Answer the question on standard input: module, question and the file for the answer."""
+    """Answer one question from standard input: module, question and the file for the answer."""
     module, question, into = json.load(sys.stdin)
     with open(into, "wb") as file:
         _answer(module, question, file)
 
 
 def _forked(module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
-    """Return exit status, answer and errors of a fork of an idle server."""
+    """Ask a fork of an idle server; return exit status, answer and errors."""
     if _owner != [os.getpid()]:  # after a fork the servers are the other process's
         _idle.clear()
         _owner[:] = [os.getpid()]
@@ -80,14 +82,15 @@ def _forked(module: str, question: Mapping[str, object]) -> tuple[int, str, str]
 
 
 class _Server:
-    """The other end of :func:`serve`."""
+    """The client's end of a server process (:func:`serve`)."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-c", f"from {__name__} import serve; serve()"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
-        """Wait for an answer; an exception on the way, such as Ctrl-C, ends server and fork."""
+        """Send a question and wait for the answer; an exception meanwhile, such as Ctrl-C, kills
+        server and fork."""
         try:
             text = json.dumps(question)
             self._send([module, text, dict(os.environ), os.getcwd(), sys.path])
@@ -100,7 +103,7 @@ class _Server:
 
     @property
     def is_running(self) -> bool:
-        """Test whether nobody has ended the server."""
+        """Test whether the server's process is alive."""
         return self._process.poll() is None
 
     def _send(self, request: list[object]) -> None:
@@ -114,7 +117,7 @@ class _Server:
         return json.loads(line) if line else None  # at the end of the server
 
     def close(self) -> None:
-        """End the server, which ends where its input does."""
+        """Stop the server by closing its input."""
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             with suppress(BrokenPipeError):
@@ -133,7 +136,7 @@ def _close() -> None:
 
 
 def serve() -> None:
-    """Answer requests, which are lines of standard input, until it ends: fork for each.
+    """Answer requests, one per line of standard input, each in a fork, until the input ends.
 
     The module may have a function ``prepare()``, for what all questions need; it starts no thread.
     A request is JSON: module, question, environment, directory and ``sys.path``. Its answer is a
@@ -164,14 +167,14 @@ def serve() -> None:
 
 
 def _prepare(module: str) -> None:
-    """Import what all questions to a module need, if nobody asked it before."""
+    """Call a module's ``prepare`` before its first question."""
     if module not in sys.modules:
         getattr(import_module(module), "prepare", lambda: None)()
 
 
 def _become(environment: dict[str, str], directory: str, errors: int) -> None:
-    """Take a new process's surroundings. Who else writes to standard output, such as a compiled
-    program, is not heard."""
+    """Set up a fork as a new process: environment, directory, error output. Standard output is
+    discarded, as a compiled program may write to it."""
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(directory)
@@ -181,7 +184,7 @@ def _become(environment: dict[str, str], directory: str, errors: int) -> None:
 
 
 def _answer(module: str, question: str, into: IO[bytes]) -> None:
-    """Write a module's answer to a question."""
+    """Write a module's answer to a question into a file."""
     into.write(json.dumps(import_module(module).answer(json.loads(question))).encode())
     into.flush()
 

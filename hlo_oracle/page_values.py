@@ -21,9 +21,8 @@ _TIMEOUT = 600.0  # seconds for one program
 def page_values(
     program: Program, arguments: tuple[Value, ...], seed: int, against: str | None
 ) -> dict[str, object]:
-    """Evaluate a program exactly and summarise what each instruction gave; judge the results of the
-    compiler ``against``, if one is named, and its values in between. Raises Error if that gives no
-    results."""
+    """Evaluate a program exactly and summarise each instruction's values; if a compiler ``against``
+    is named, judge its results and intermediate values. Raises Error if that gives no results."""
     observed = pages.Observed(program.module)
     exact = interp.evaluate(program.module, *arguments, seed=seed, watch=observed)
     values = observed.json()
@@ -44,7 +43,8 @@ def page_values(
 def _in_between(
     run: Run, peer: Peer, program: Program, arguments: tuple[Value, ...], seed: int
 ) -> tuple[Sequence[Output], NestedValues]:
-    """Judge a compiler's values of the entry's instructions, and of those inside of others."""
+    """Judge a compiler's values of the entry's instructions, and of those in loops, branches and
+    calls."""
     from fuzz.judge.inner_values import inner_outputs  # starts processes
     from fuzz.judge.nested_values import nested_values
 
@@ -59,7 +59,7 @@ def _judged(
     examined: Examination,
     between: tuple[Sequence[Output], NestedValues],
 ) -> pages.Judged:
-    """Say what is known of a compiler's values. Of a program that has several right results nothing
+    """Combine the verdicts on a compiler's values. For a program with several right results nothing
     is proven."""
     from fuzz.judge.undefined_behaviour import left_open
 

@@ -38,7 +38,8 @@ TRIALS = 24  # of programs with values in between, until they give the results t
 
 
 class Peer(NamedTuple):
-    """A compiler to judge: how to start it, what it may do, what it needs to be installed."""
+    """A compiler to judge: a function that starts it, its budget, the packages it needs, and the
+    extra that installs them."""
 
     start: Callable[[float], XLA | PJRT | Command]  # with the seconds that one program may take
     budget: Budget
@@ -61,7 +62,8 @@ HELP = (
 
 
 def peer(name: str) -> Peer:
-    """Look a compiler up by name, or take a plugin or a command; ArgumentError if it is neither."""
+    """Find a compiler: by name, a PJRT plugin, or a command; ArgumentError if it is none of
+    these."""
     if name in PEERS:
         return PEERS[name]
     if is_plugin(name):
@@ -77,7 +79,7 @@ def peer(name: str) -> Peer:
 
 
 def label(name: str) -> str:
-    """Name a peer in a column's title."""
+    """Shorten a peer's name to a column title."""
     if name in PEERS:
         return name.upper()
     return "PJRT" if is_plugin(name) else Path(shlex.split(name)[0]).name[:8]
@@ -97,9 +99,9 @@ def _command(words: Sequence[str], timeout: float) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """``counts``: elements of each verdict. ``refused``: the peer does not take the program.
-    ``crash``: it crashed or hung. ``outside`` and ``undetermined``: a line each of evidence.
-    ``unlikely``: a line for each output with undetermined elements that lie beyond 40 standard
+    """The outcome for a program. ``counts``: elements by verdict. ``refused``: why there are no
+    results. ``crash``: the peer crashed or hung. ``outside`` and ``undetermined``: lines of
+    evidence. ``unlikely``: a line per output with undetermined elements beyond 40 standard
     deviations of random rounding, which proves nothing."""
 
     compile: float = 0.0
@@ -113,7 +115,7 @@ class Judgement:
 
 
 def require(name: str) -> None:
-    """Raise Error if a peer is not installed, or a plugin has no device here."""
+    """Raise Error if a peer is not installed, or a plugin finds no device."""
     wanted = peer(name)
     for package in wanted.needs:
         require_package(f"--against {name}", package, wanted.extra)
@@ -139,9 +141,9 @@ def judge(
     seed: int,
     budget: Budget | None = None,
 ) -> Judgement:
-    """Run a peer, which :func:`require` has found, on a program and judge its results against the
-    exact ones, by its own budget unless one is given. Where the envelope alone cannot tell, the
-    peer is also asked for intermediate values."""
+    """Run an installed peer (:func:`require`) on a program and judge its results against the exact
+    ones, by its own budget unless one is given. Where the envelope alone cannot tell, the peer is
+    also asked for intermediate values."""
     other = peer(name)
     used = budget or other.budget
     with other.start(_TIMEOUT) as run:
@@ -150,9 +152,9 @@ def judge(
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Hold what a peer gave for a program and what is known of it: ``found`` if there is something
-    to judge, else why not, as in :class:`Judgement`. ``open_why`` says why a result is left
-    open, of which nothing is proven wrong; ``openings`` where the envelope opens."""
+    """A peer's run of a program: ``found`` if there are results to judge, else why not, as in
+    :class:`Judgement`. ``open_why`` says why the program has several right results, so that nothing
+    is proven wrong; ``openings`` where the envelope opens."""
 
     compile: float = 0.0
     run: float = 0.0
@@ -164,7 +166,7 @@ class Examination:
 
     @property
     def is_wrong(self) -> bool:
-        """Test for anything proven wrong: an element of a result, or a step on the peer's own
+        """Whether an error is proven: in an element of a result, or a step on the peer's own
         values."""
         return self.found is not None and self.open_why is None and _is_wrong(self.found)
 
@@ -182,8 +184,8 @@ def examined(
     exact: Value,
     seed: int,
 ) -> Examination:
-    """Run a started peer on a program, unless it means nothing, and judge its results. Where the
-    envelope alone cannot tell, the peer is also asked for intermediate values."""
+    """Run a started peer on a program, unless its behaviour is undefined, and judge its results.
+    Where the envelope alone cannot tell, the peer is also asked for intermediate values."""
     from fuzz.judge.undefined_behaviour import left_open, undefined
 
     arrays = list(arrays_of(values))
@@ -198,6 +200,7 @@ def examined(
     right = list(placed_arrays(exact))
     judging = Judge(module, values, right, peer=budget, seed=seed, trials=TRIALS)
     found = judging.judged(answer.outputs, lambda module: run(hlo.format(module), arrays).outputs)
+    # Whether several results are right is asked only where one seems wrong.
     why = left_open(module, arrays) if _is_wrong(found) else None
     openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
     opened = tuple(map(str, openings[:_MOST_LINES]))
@@ -214,8 +217,8 @@ def judged(
     exact: Value,
     seed: int,
 ) -> Judgement:
-    """Judge a started peer as :func:`judge` does. A program that means nothing is not run, and of
-    one whose result is left open nothing is proven wrong."""
+    """Judge a started peer as :func:`judge` does. A program with undefined behaviour is not run,
+    and for one with several right results nothing is proven wrong."""
     one = examined(run, budget, module, text, values, exact=exact, seed=seed)
     if one.found is None:
         return Judgement(refused=one.refused, crash=one.crash)
@@ -231,7 +234,7 @@ def judged(
 
 
 def _is_wrong(found: Found) -> bool:
-    """Test for anything outside: an element of a result, or a step on the peer's own values."""
+    """Test for an element or a step that is outside."""
     return bool(found.counts.get(OUTSIDE)) or bool(found.wrong)
 
 
@@ -240,7 +243,7 @@ def _first_line(text: str) -> str:
 
 
 def evidence(found: Found) -> Iterator[str]:
-    """Yield the evidence of each output, and of each step, that is outside."""
+    """Yield a line for each illegal step and for each output with elements outside."""
     if found.mismatch is not None:
         yield found.mismatch
     for step in found.wrong:
@@ -250,7 +253,7 @@ def evidence(found: Found) -> Iterator[str]:
 
 
 def output_evidence(output: Output) -> str:
-    """Return the evidence of one output; empty if nothing of it is outside."""
+    """Format the evidence of one output; empty if none of its elements is outside."""
     if output.verdict.first_outside is None:
         return ""
     place = output.place or "result"
@@ -258,12 +261,12 @@ def output_evidence(output: Output) -> str:
 
 
 def nested_evidence(first: FirstOutside) -> str:
-    """Return the evidence of the first value in loops, branches and calls that is wrong."""
+    """Format the evidence of the first illegal value in loops, branches and calls."""
     return _evidence(f"%{first.instruction}", first.verdict, first.actual, None, first.legal)
 
 
 def _hints(found: Found) -> Iterator[str]:
-    """Yield a line for each output with undetermined elements that are unlikely."""
+    """Yield a line for each output with undetermined elements beyond random rounding."""
     for output in found.outputs:
         if output.unlikely is None:
             continue
@@ -292,11 +295,11 @@ def _evidence(
 
 
 def require_one_rank(ranks: int) -> None:
-    """Raise Unsupported for programs of several ranks: peers run on one."""
+    """Raise Unsupported for programs of several ranks, as peers run one."""
     if ranks > 1:
         raise Unsupported(f"--against runs one rank, not {ranks}")
 
 
 def described(counts: Sequence[tuple[str, int]]) -> str:
-    """Counts as words: ``64 equal, 3 within``."""
+    """Format counts: ``64 equal, 3 within``."""
     return ", ".join(f"{count} {kind}" for kind, count in counts if count)

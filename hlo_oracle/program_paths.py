@@ -14,17 +14,17 @@ _SUFFIXES = (".hlo", ".txt", ".mlir", ".pb")  # and compressed: .hlo.gz
 
 
 def is_program(path: Path) -> bool:
-    """Test whether the name of a file in a directory is one of a program."""
+    """Test whether a file in a directory is a program, by its suffix."""
     return path.name.removesuffix(".gz").endswith(_SUFFIXES)
 
 
 def program_name(path: Path) -> str:
-    """Name a program in a recipe file: its file name up to the first dot."""
+    """Return a program's name in a recipe file: its file name up to the first dot."""
     return path.name.split(".", 1)[0]
 
 
 def program_files(paths: list[Path]) -> list[Path]:
-    """List the files, and all programs in the directories by their suffixes, sorted."""
+    """List the given files, and all program files in the given directories, sorted."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():

@@ -1,4 +1,5 @@
-"""Tell on standard error what is being done, for how long, and about how long it will take yet."""
+"""Show on standard error what is being done, for how long, and about how long it will still
+take."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ _EVERY = {"auto": 0.5, "plain": 10.0}  # seconds between two texts of a phase
 
 
 class ProgressLine:
-    """A line that is written again and again on a terminal; or, plain, a line for each phase and
-    every ten seconds; or nothing.
+    """A status line. On a terminal it is rewritten in place; in mode ``plain`` there is a line for
+    each phase and one every ten seconds.
 
-    ``mode`` is ``auto`` (nothing off a terminal), ``plain`` or ``none``.
+    ``mode`` is ``auto`` (nothing unless on a terminal), ``plain`` or ``none``.
     """
 
     def __init__(self, mode: str = "auto") -> None:
@@ -31,7 +32,7 @@ class ProgressLine:
 
     @contextmanager
     def phase(self, text: str) -> Iterator[None]:
-        """Show a phase, and that it goes on, until it ends."""
+        """Show a phase, and the time it has taken, until the block ends."""
         if not self.is_shown:
             yield
             return
@@ -52,8 +53,8 @@ class ProgressLine:
             self.clear()
 
     def show(self, text: str, share: float = 0.0) -> None:
-        """Show how far it is: in words, and as the share of the phase that is done, if that is
-        known, from which the time follows that it will take."""
+        """Show the state of the phase as text, and the time left, if the share that is done is
+        known."""
         if not self.is_shown:
             return
         self._text, self._share = text, share
@@ -68,7 +69,7 @@ class ProgressLine:
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Remove the line from a terminal, for what is printed there."""
+        """Erase the line from a terminal before something else is printed."""
         if self._rewrites:
             with self._lock:
                 sys.stderr.write("\r\x1b[K")
@@ -76,13 +77,13 @@ class ProgressLine:
 
 
 def times(gone: float, share: float) -> str:
-    """Format the time that has gone, and the time that is left if a share is done."""
+    """Format the time elapsed, and the time left if a share is done."""
     said = f", {length(gone)}" if gone >= 1 else ""
     return f"{said}, about {length(gone / share - gone)} left" if 0 < share <= 1 else said
 
 
 def length(seconds: float) -> str:
-    """Format a length of time."""
+    """Format a duration."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -90,7 +91,7 @@ def length(seconds: float) -> str:
 
 
 def progress_line(options: argparse.Namespace) -> ProgressLine:
-    """Return the line that --progress and --quiet ask for; JSON goes without, unless it is asked
+    """Make the line that --progress and --quiet ask for; none with --json, unless it is asked
     for."""
     if options.quiet or (options.json and options.progress == "auto"):
         return ProgressLine("none")

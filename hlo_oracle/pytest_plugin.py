@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def hlo_check() -> Callable[..., Verdict]:
-    """Return a function that judges another on its arguments, and fails if it is proven wrong."""
+    """Provide a function that judges another one on its arguments, and fails if an error is
+    proven."""
     from hlo_oracle.function_check import check
 
     def checked(function: object, *arguments: Any, **keywords: Any) -> Verdict:
@@ -46,13 +47,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Judge the session's programs if it is asked for."""
+    """Start judging the session's programs if an option asks for it."""
     if config.getoption("--hlo-check"):
         config.pluginmanager.register(_Session(config), "hlo-check-session")
 
 
 class _Session:
-    """Judge the programs of a session."""
+    """The plugin that judges the programs of a session."""
 
     def __init__(self, config: pytest.Config) -> None:
         from hlo.errors import Error
@@ -67,11 +68,11 @@ class _Session:
             raise pytest.UsageError(f"--hlo-check: {error}") from error
 
     def pytest_unconfigure(self) -> None:
-        """End with the session."""
+        """Stop judging at the end of the session."""
         self._stack.close()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say how many calls were judged, and which are proven wrong."""
+        """Print how many calls were judged, and which are proven wrong."""
         found = self._checking
         wrong = [verdict for verdict in found.verdicts if not verdict]
         terminalreporter.section("hlo-check")

@@ -22,7 +22,7 @@ _ranks = option_types.whole(1, 1024, "a number from 1 to 1024")  # as interp.eva
 
 
 class Ranks(NamedTuple):
-    """Rank ``replica * partitions + partition`` is one replica of one partition."""
+    """The numbers of replicas and partitions; rank ``replica * partitions + partition``."""
 
     replicas: int
     partitions: int
@@ -33,7 +33,7 @@ class Ranks(NamedTuple):
 
 
 class Options(Protocol):
-    """The options that :func:`add_options` adds."""
+    """Parsed options of :func:`add_options`."""
 
     @property
     def replicas(self) -> int | None: ...
@@ -42,7 +42,7 @@ class Options(Protocol):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """--replicas, --partitions."""
+    """Add --replicas and --partitions."""
     told = "to simulate (default: the header's if ranks make a difference, else 1)"
     parser.add_argument("--replicas", type=_ranks, metavar="R", help=told)
     parser.add_argument(
@@ -51,8 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def ranks_of(module: Module, options: Options) -> Ranks:
-    """Choose the numbers of replicas and partitions: those of the options, else the module's
-    own."""
+    """Choose the numbers of replicas and partitions: those of the options, else those that the
+    module declares."""
     replicas, partitions = declared(module) if knows_ranks(module) else (1, 1)
     return Ranks(options.replicas or replicas, options.partitions or partitions)
 
@@ -81,7 +81,8 @@ def interpreted(
 
 
 def is_for_c(module: Module, ranks: Ranks) -> bool:
-    """Test whether a library, which is one rank, computes the results of all of these ranks."""
+    """Test whether compiled C, which runs one rank, can compute the results of all of these
+    ranks."""
     return ranks.size == 1 or not knows_ranks(module)
 
 
@@ -94,12 +95,12 @@ def require_for_c(module: Module, ranks: Ranks) -> None:
 def compiled(
     executable: Executable, values: tuple[tuple[Value, ...], ...], seed: int
 ) -> tuple[Value, ...]:
-    """Run the library on each rank's arguments."""
+    """Run compiled C on each rank's arguments."""
     return tuple(executable(*mine, seed=seed) for mine in values)
 
 
 def outputs_of(results: tuple[Value, ...]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of all ranks by name; those of rank 3 of several are ``result@3`` or
+    """Yield the arrays of all ranks with names; those of rank 3 of several are ``result@3`` or
     ``{1}@3``."""
     for rank, result in enumerate(results):
         for name, array in placed(result):
@@ -107,7 +108,7 @@ def outputs_of(results: tuple[Value, ...]) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def values_of(watched: Sequence[Mapping[str, list[Value]]]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of watched instructions by name: ``add.2``, its third value in a loop
+    """Yield the arrays of watched instructions with names: ``add.2``, its third value in a loop
     ``add.2#2``, of rank 3 of several ``add.2@3``, and the second of a tuple ``tuple.1{1}``."""
     for rank, values in enumerate(watched):
         for name, each in values.items():
@@ -119,7 +120,7 @@ def values_of(watched: Sequence[Mapping[str, list[Value]]]) -> Iterator[tuple[st
 
 
 def differences_of(expected: tuple[Value, ...], actual: tuple[Value, ...]) -> Iterator[Difference]:
-    """List the differences on any rank."""
+    """List the differences between expected and actual outputs, of all ranks."""
     for rank, (one, other) in enumerate(zip(expected, actual, strict=True)):
         for difference in differences(one, other):
             yield replace(difference, output=_name(difference.output, rank, len(expected)))

@@ -1,4 +1,4 @@
-"""Let results that were recorded stand for the compiler that gave them."""
+"""Judge recorded results in place of running the compiler that gave them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class RecordedResults:
-    """Answer for one program with the results that it had; for programs that show its values in
-    between by a compiler, which is started when it is first asked, if there is one."""
+    """A peer that answers with recorded results; for programs with anchors it starts a compiler, if
+    one is given."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class RecordedResults:
 
 
 def recorded(program: Program, results: Sequence[object]) -> RecordedResults:
-    """Let results stand for the compiler of a program.
+    """Make the peer of a program's recorded results.
 
-    Raises ArgumentError if constants of the program were filled in, which its compiler had others
-    of: whatever it gave would seem wrong.
+    Raises ArgumentError if constants of the program were filled in: the compiler had others, so all
+    of its results would seem wrong.
     """
     if program.notes:
         raise ArgumentError(f"its results are of other constants: {program.notes[0]}")
@@ -66,14 +66,14 @@ def recorded(program: Program, results: Sequence[object]) -> RecordedResults:
 
 
 def notes(budget: Budget) -> tuple[str, ...]:
-    """Say that a budget was not measured."""
+    """Return a note if a budget is not based on measurements."""
     what = "what this compiler may do is taken from documents, and was not measured"
     return () if budget.is_measured else (f"{what}: {budget.name}",)
 
 
 def typed(results: Sequence[object], module: Module) -> tuple[Array, ...]:
-    """Return recorded results as arrays of the module's types: bytes of types that NumPy does not
-    know are of those again. Raises ArgumentError if there are more or fewer than results."""
+    """Convert recorded results to arrays of the module's types: types unknown to NumPy are recorded
+    as bytes. Raises ArgumentError if their number differs from that of the results."""
     arrays = [np.asarray(result) for result in results]
     shapes = [x for x in leaves(module.entry.root_instruction.shape) if x.element_type.is_array]
     if len(arrays) != len(shapes):
@@ -84,7 +84,7 @@ def typed(results: Sequence[object], module: Module) -> tuple[Array, ...]:
 
 
 def budget_named(wanted: str | Budget | None, default: Budget = UNKNOWN) -> Budget:
-    """Return a budget by its name; ArgumentError if there is none."""
+    """Find a budget by its name, ``default`` without one; ArgumentError if there is none."""
     if wanted is None or isinstance(wanted, Budget):
         return wanted or default
     return named(wanted)

@@ -1,10 +1,10 @@
-"""Judge the sums that another compiler's outputs had by the sums of everything that is legal.
+"""Judge recorded sums of another compiler's outputs by the sums of all legal outputs.
 
 A recipe records of each output the sum and the sum of magnitudes, accumulated in float64. Elements
 lie in the envelope of a compiler's budget (:mod:`interp.envelope`), so their sum lies between the
-sums of the envelope's ends, but for the rounding errors of the accumulations: at most
-gamma_n * sum |x|, gamma_n = n u / (1 - n u), u = 2**-53, in any order (Higham, "Accuracy and
-Stability of Numerical Algorithms", 2002, section 4.2).
+sums of the envelope's ends, but for the rounding errors of the accumulations: at most gamma_n * sum
+|x|, gamma_n = n u / (1 - n u), u = 2**-53, in any order (Higham, "Accuracy and Stability of
+Numerical Algorithms", 2002, section 4.2).
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ _WORST_FIRST = (OUTSIDE, UNDETERMINED, WITHIN, EQUAL)
 
 
 class Interval(NamedTuple):
-    """All numbers from ``low`` to ``high``; ``nan``: NaN, too."""
+    """The interval from ``low`` to ``high``; with ``nan`` it includes NaN."""
 
     low: float
     high: float
     nan: bool = False
 
     def contains(self, number: float) -> bool:
-        """Test whether a number is one of them."""
+        """Test whether a number, or NaN, is in the interval."""
         return self.nan if np.isnan(number) else self.low <= number <= self.high
 
     def is_wide(self, magnitude: float) -> bool:
-        """Test whether the interval says little, by the measure of single elements."""
+        """Test whether the interval is too wide to say anything, as for single elements."""
         return self.nan or not self.high - self.low <= WIDEST * magnitude
 
 
 class Accumulated(NamedTuple):
-    """Bound the float64 accumulations of an array's elements, and of their magnitudes."""
+    """Bounds of the float64 sums of an array's elements, and of their magnitudes."""
 
     sum: Interval
     magnitudes: Interval
@@ -62,7 +62,7 @@ class Accumulated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SumVerdict:
-    """The verdict on the sums of one output, and the numbers that led to it."""
+    """The verdict on the sums of one output, and a line with the numbers."""
 
     place: str
     kind: str
@@ -81,8 +81,8 @@ def accumulated(legal: Enclosure) -> Accumulated:
 
 
 def _sums_of_blocks(legal: Enclosure) -> Iterator[tuple[float, ...]]:
-    """Sum, block by block, the lows, the highs, and the least and greatest magnitudes: what is
-    computed of a block stays in the cache (23 million f32: 0.05 s, not 1.1)."""
+    """Yield sums of the low ends, the high ends, and the least and greatest magnitudes of each
+    block: blocks stay in the cache (23 million f32: 0.05 s, not 1.1)."""
     ends = [end.reshape(-1) for end in legal.ends()]
     for start in range(0, ends[0].size, BLOCK):
         low, *other = (end[start : start + BLOCK].astype(np.float64) for end in ends)
@@ -113,9 +113,9 @@ def judged_sums(
     recorded: Sequence[Sums],
     enclosed: Callable[[], Sequence[Enclosure]],
 ) -> list[SumVerdict]:
-    """Judge the sums recorded of some outputs, given with their places. ``enclosed`` gives what is
-    legal in each output, or raises Unsupported: it is asked only if the exact results have other
-    sums. Recipes record no sums of complex numbers."""
+    """Judge the recorded sums of named outputs. ``enclosed`` computes the enclosures of all
+    outputs, or raises Unsupported: it is called only if the exact results have other sums. Recipes
+    record no sums of complex numbers."""
     verdicts: list[SumVerdict] = []
     legal: Sequence[Enclosure] | str | None = None
     for number, ((place, array), sums) in enumerate(zip(outputs, recorded, strict=False)):
@@ -137,7 +137,8 @@ def judged_sums(
 def sums_enclosed(
     module: Module, values: Sequence[Any], peer: Budget, seed: int
 ) -> Callable[[], Sequence[Enclosure]]:
-    """Return the function that :func:`judged_sums` asks for the envelope of a compiler's budget."""
+    """Make the function that computes the enclosures for :func:`judged_sums` under a compiler's
+    budget."""
 
     def enclosed() -> Sequence[Enclosure]:
         elements = _elements(module)
@@ -152,8 +153,8 @@ def sums_enclosed(
 
 
 def _elements(module: Module) -> int:
-    """Count the elements of all values of the entry computation, calls inlined, that an envelope
-    has to compute; loops count once."""
+    """Count the elements of all values that an envelope has to compute: of the entry, calls
+    inlined; a loop's body counts once."""
     entry = inline(module).entry
     names = live(entry, lambda instruction: False)
     return sum(
@@ -165,7 +166,7 @@ def _elements(module: Module) -> int:
 
 
 def _tried(enclosed: Callable[[], Sequence[Enclosure]]) -> Sequence[Enclosure] | str:
-    """Return the enclosures, or why there are none."""
+    """Compute the enclosures, or return the reason why there are none."""
     try:
         return enclosed()
     except Unsupported as error:
@@ -175,7 +176,7 @@ def _tried(enclosed: Callable[[], Sequence[Enclosure]]) -> Sequence[Enclosure] |
 
 
 def _kind(recorded: Sums, exact: Accumulated, legal: Accumulated) -> str:
-    """Return the worse of the verdicts on the sum and on the sum of magnitudes."""
+    """Return the worse one of the verdicts on the sum and on the sum of magnitudes."""
     return min(
         (
             _of_one(number, mine, bounds, exact.magnitudes.high)

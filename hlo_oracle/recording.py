@@ -34,9 +34,9 @@ _MOST_BYTES = 1 << 30
 
 
 class Recording(Chosen):
-    """Write calls to a directory; :func:`record` says how.
+    """Writes calls to a directory, as :func:`record` says.
 
-    ``calls`` counts those that were written, ``too_large`` those that were not.
+    ``calls`` counts the calls written, ``too_large`` those left out for their size.
     """
 
     def __init__(self, directory: Path, every: int, names: str | None, most_bytes: int) -> None:
@@ -55,19 +55,20 @@ class Recording(Chosen):
         return self
 
     def wants(self, program: Compiled) -> bool:
-        """Decide before a call whether to record it: not again what an earlier run did."""
+        """Decide before a call whether to record it; calls that an earlier run recorded are not
+        wanted."""
         return super().wants(program) and not self._facts(program).exists()
 
     def _facts(self, program: Compiled, number: int | None = None) -> Path:
-        """Return the last file of a call, by default of the next one: the folder is named by the
-        program's name and hash, and the number of the call."""
+        """Return the path of a call's ``facts.json``, by default of the next call; the folder's
+        name has the program's name and hash, and the call's number."""
         digest = hashlib.sha256(program.stablehlo).hexdigest()[:12]
         name = re.sub(r"\W", "_", program.name, flags=re.ASCII)[:80]
         count = program.calls if number is None else number
         return self._directory / f"{name}.{digest}.{count:06}" / RECORDED_FACTS
 
     def observe(self, call: Call) -> None:
-        """Write a call."""
+        """Write a call's program, arguments and results."""
         if sum(array.nbytes for array in (*call.arrays, *call.results)) > self._most_bytes:
             self.too_large += 1
             return
@@ -87,6 +88,7 @@ class Recording(Chosen):
             "device": str(call.device),
             "budget": budget.name,
         }
+        # Renamed into place last: a folder with facts is complete, even if the process was killed.
         made = folder / f".{RECORDED_FACTS}"
         made.write_text(json.dumps(facts, indent=1) + "\n")
         os.replace(made, last)
@@ -99,7 +101,7 @@ def record(
     names: str | None = None,
     most_bytes: int = _MOST_BYTES,
 ) -> Recording:
-    """Record what JAX computes in a block, or in a function that this decorates::
+    """Record the calls of JAX programs in a block, or in a function that this decorates::
 
         with ho.record("calls"):
             train()
@@ -138,7 +140,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(script: str, arguments: Sequence[str]) -> None:
-    """Run a script as Python would: its arguments, and its directory first on the path."""
+    """Run a script as ``python script`` does: with its arguments, and its directory first on the
+    path."""
     path = [str(Path(script).resolve().parent), *sys.path]
     with patch.object(sys, "argv", [script, *arguments]), patch.object(sys, "path", path):
         runpy.run_path(script, run_name="__main__")

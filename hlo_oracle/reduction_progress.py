@@ -1,4 +1,4 @@
-"""Reduce with progress on a terminal, for the subcommands that reduce."""
+"""Reduce with progress shown, for the subcommands that reduce."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Options(Protocol):
-    """How to reduce: with so many processes, programs with this seed."""
+    """Parsed options of :func:`add_options`, and the seed of the program's random bits."""
 
     @property
     def workers(self) -> int: ...
@@ -34,7 +34,7 @@ class Options(Protocol):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """--seconds: how long to reduce; --workers: with how many processes."""
+    """Add --seconds, the time limit of a reduction, and --workers, its number of processes."""
     parser.add_argument(
         "--seconds",
         type=option_types.duration,
@@ -53,7 +53,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def several(opened: Callable[[], AbstractContextManager[T]], options: Options) -> Iterator[list[T]]:
-    """Open a resource for each worker; nothing for a single worker, which uses what is open."""
+    """Open a resource for each worker; none for a single worker, which uses the one already
+    open."""
     with ExitStack() as stack:
         count = options.workers if options.workers > 1 else 0
         yield [stack.enter_context(opened()) for _ in range(count)]
@@ -63,7 +64,7 @@ def several(opened: Callable[[], AbstractContextManager[T]], options: Options) -
 def peers_at_once(
     kept: Kept, peer: Peer, timeout: float, options: Options
 ) -> Iterator[dict[str, Any]]:
-    """Options of :func:`reduced` that ask a process of the compiler for each worker."""
+    """Yield the options of :func:`reduced` that give each worker a process of the compiler."""
     from fuzz.judge.failure import Against
 
     def started() -> AbstractContextManager[Run]:
@@ -84,7 +85,7 @@ def reduced(
     line: ProgressLine,
     **more: Any,
 ) -> tuple[Module, tuple[Value, ...]]:
-    """Reduce as :func:`fuzz.reduce` does, showing progress."""
+    """Reduce as :func:`fuzz.reduce` does, and show progress."""
     from fuzz import reduce
 
     begin = time.monotonic()

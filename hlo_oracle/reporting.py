@@ -1,4 +1,4 @@
-"""Report what another compiler does wrong with a program: find the failure, reduce it, write it."""
+"""Report a miscompile: find the failure, reduce it, and write a folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _TIMEOUT = 60.0  # seconds that one program may take
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """How long to reduce, with how many processes, and the seed of the program's random bits."""
+    """Limits of a reduction: seconds, number of processes, and the seed of the program's random
+    bits."""
 
     seconds: float = 300.0
     workers: int = field(default_factory=processors)
@@ -29,7 +30,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A report: what fails, in how many instructions, its folder and the folder's archive."""
+    """A report: the kind of failure, the number of instructions, the folder and its archive."""
 
     kind: str
     instructions: int
@@ -38,7 +39,7 @@ class Written:
 
 
 class NothingWrong(Error):
-    """The compiler does nothing wrong with the program, or does not take it."""
+    """Raised if the compiler compiles the program correctly, or does not take it."""
 
 
 def report(

@@ -1,4 +1,4 @@
-"""Run, compile and emit programs in every form in which they come."""
+"""Run, compile and emit programs in any form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlo_oracle.loading import objects
 
 
 def run(program: object, *arguments: Any, seed: int = 0, **keywords: Any) -> Any:
-    """Return the exact result: each operation is that on real numbers, rounded once.
+    """Evaluate a program exactly: each operation on real numbers, rounded once.
 
     ``program`` is what :func:`load` takes, with the arrays of its parameters; or a JAX function
     with its arguments, whose result has the structure that the function gives it (NumPy arrays as
@@ -55,7 +55,8 @@ def emit(
     no_double: bool = False,
     simd: str | None = None,
 ) -> dict[str, bytes]:
-    """Return a program as files by name: C for a target (``openmp``, ``embedded``, ``cuda``).
+    """Generate a program's source files, by name: C for a target (``openmp``, ``embedded``,
+    ``cuda``).
 
     ``program`` is what :func:`load` takes: a function with its arguments, too. ``name``,
     ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or ``size``), ``compiler``,

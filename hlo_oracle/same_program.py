@@ -1,4 +1,4 @@
-"""Judge whether files are one program, before and after optimisation: ``hlo check --same``.
+"""Judge whether files are one program before and after optimisation: ``hlo check --same``.
 
 Optimisation may change roundings. Outputs that differ in a bit are judged as two stages of a
 compilation are (:mod:`bisect_dump`): within, if the later program's exact results follow from the
@@ -38,9 +38,9 @@ from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``kind``: the worst verdict of an element, and ``elements``: how many have each.
-    ``lines`` are the evidence of what is proven different, ``reasons`` why something is
-    undetermined. ``seconds``: of judging outputs that differ. ``crash``: how the judge died."""
+    """The comparison of two files. ``kind``: the worst verdict of an element; ``elements``: their
+    number by verdict. ``lines`` are the evidence of a proven difference, ``reasons`` why something
+    is undetermined. ``seconds``: of judging outputs that differ. ``crash``: how the judge died."""
 
     one: str
     other: str
@@ -55,11 +55,11 @@ class Comparison:
 
     @property
     def status(self) -> int:
-        """0 where nothing is proven different, else 1."""
+        """The exit status: 1 if a difference is proven, else 0."""
         return 1 if self.kind == OUTSIDE or self.crash else 0
 
     def __str__(self) -> str:
-        """Return the verdict in a line, and the evidence below it."""
+        """Format the verdict as a line, and the evidence below it."""
         counts = described([(kind, self.elements.get(kind, 0)) for kind in KINDS])
         said = f"crashed: {self.crash}" if self.crash else f"elements {counts}"
         said = f"DIFFERENT: {said}" if self.kind == OUTSIDE else said
@@ -70,7 +70,7 @@ class Comparison:
 
 
 def compared(jobs: list[Job], rows: list[Row]) -> Iterator[Comparison]:
-    """Judge each further file of a program against the first one; those that did not run are left
+    """Compare each further file of a program with the first one; files that did not run are left
     out."""
     files: dict[str, list[_Outputs]] = defaultdict(list)
     for job, row in zip(jobs, rows, strict=True):
@@ -94,7 +94,7 @@ class _Outputs:
 
 
 def _comparison(first: _Outputs, other: _Outputs) -> Comparison:
-    """Compare the saved outputs bit by bit; those that differ have to be judged."""
+    """Compare the saved outputs bit by bit, and judge those that differ."""
     files = first.job.file, other.job.file
     count = len(first.row.outputs)
     if first.row.outputs != other.row.outputs:
@@ -123,7 +123,7 @@ def _judged_apart(bits: Comparison, one: Job, other: Job) -> Comparison:
 
 
 def _judged(one: Job, other: Job) -> dict[str, object]:
-    """Return the fields of a comparison that judging two programs tells."""
+    """Judge two programs; return the verdict's fields of a :class:`Comparison`."""
     before, after = (_stage(job) for job in (one, other))
     ranks = [rank_runs.ranks_of(stage.module, one).size for stage in (before, after)]
     if ranks != [1, 1]:
@@ -164,5 +164,5 @@ def summary(comparisons: list[Comparison]) -> str:
 
 
 def answer(question: dict[str, Any]) -> dict[str, object]:
-    """Judge two files: their jobs for the fields of a comparison."""
+    """Judge the two files of a question: their jobs to fields of a comparison."""
     return _judged(Job(**question["one"]), Job(**question["other"]))

@@ -21,10 +21,10 @@ def _escaped(character: str) -> str:
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Leave it to the command, which knows the exit status."""
+        """Raise the error, since the command decides the exit status."""
         raise BrokenPipeError
 
 
 def console(*, soft_wrap: bool = True, highlight: bool = False) -> Console:
-    """Return a console for standard output."""
+    """Make a console for standard output."""
     return _Console(highlight=highlight, soft_wrap=soft_wrap)

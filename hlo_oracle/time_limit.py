@@ -1,4 +1,4 @@
-"""End a command after a given time."""
+"""Limit the time of a command."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _GRACE = 2.0  # seconds until the process ends even while it is in a library
 
 
 class TimedOut(Error):
-    """The command did not finish in the time that it was given."""
+    """Raised when a command exceeds its time limit."""
 
 
 @contextmanager
 def limited(seconds: float | None) -> Iterator[None]:
-    """Raise TimedOut in the main thread after so long; where that is in a library for two more
-    seconds, end the process with status 2. Needs the timers of Unix."""
+    """Raise TimedOut in the main thread after ``seconds``; if that stays in a library for two more
+    seconds, end the process with status 2. Needs Unix timers."""
     if seconds is None or seconds == float("inf"):
         yield
         return

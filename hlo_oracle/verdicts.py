@@ -1,4 +1,4 @@
-"""The verdict on a program's results, by the path of each result: what ``check`` returns."""
+"""The verdict on a program's results, by the path of each result: the value of ``check``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One array of the results: its path in the pytree (or ``{1}`` in a tuple), its type and
-    sizes, the number of elements of each verdict, and the evidence for what is outside."""
+    """One array of the results: its path in the pytree (or ``{1}`` in a tuple), its type and sizes,
+    the number of elements by verdict, and the evidence for elements outside."""
 
     path: str
     type: str
@@ -27,17 +27,18 @@ class Leaf:
 
     @property
     def kind(self) -> str:
-        """The worst verdict among its elements."""
+        """The worst verdict of its elements."""
         kinds = (OUTSIDE, UNDETERMINED, WITHIN)
         return next((kind for kind in kinds if self.counts.get(kind)), EQUAL)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Verdict:
-    """The verdict on one run of a program. It is true unless something is proven wrong.
+    """The verdict on one run of a program. It is true unless an error is proven.
 
-    ``what`` names the program, ``peer`` who ran it. ``evidence`` has a line for each proof, and for
-    each reason why nothing can be said. ``module`` and ``arguments`` are what was judged.
+    ``what`` names the program, ``peer`` the compiler that ran it. ``evidence`` has a line for each
+    proof, and for each reason why there is no verdict. ``module`` and ``arguments`` are what was
+    judged.
     """
 
     what: str
@@ -53,22 +54,22 @@ class Verdict:
 
     @property
     def outside(self) -> int:
-        """The number of elements that are proven wrong."""
+        """The number of elements proven wrong."""
         return self._count(OUTSIDE)
 
     @property
     def undetermined(self) -> int:
-        """The number of elements of which nothing can be said."""
+        """The number of elements without a verdict."""
         return self._count(UNDETERMINED)
 
     @property
     def within(self) -> int:
-        """The number of elements that differ from the exact ones, and are legal."""
+        """The number of elements that differ from the exact ones, but are legal."""
         return self._count(WITHIN)
 
     @property
     def equal(self) -> int:
-        """The number of elements that are exact."""
+        """The number of elements equal to the exact ones."""
         return self._count(EQUAL)
 
     def _count(self, kind: str) -> int:
@@ -91,7 +92,7 @@ class Verdict:
         return "\n".join((self.line, *(f"    {line}" for line in (*self.evidence, *self.notes))))
 
     def table(self) -> str:
-        """Return a row for each array of the results: path, type, and counts of each verdict."""
+        """Return one row per result array: path, type, and counts by verdict."""
         rows: list[tuple[str, ...]] = [("result", "type", *KINDS)]
         rows += [
             (leaf.path or "result", leaf.type, *(str(leaf.counts.get(k, 0)) for k in KINDS))
@@ -107,7 +108,7 @@ class Verdict:
         )
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
+        """Format a table for notebooks."""
 
         def row(cells: Sequence[str], tag: str) -> str:
             inner = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
@@ -121,9 +122,9 @@ class Verdict:
         return f"<p><b>{html.escape(self.line)}</b></p><table>{head}{body}</table>"
 
     def report(self, directory: str | Path, seconds: float = 300.0) -> Path:
-        """Reduce a program that XLA gets wrong and write a report; return the archive's path.
+        """Reduce the failing program and write a report; return the archive's path.
 
-        The failure is looked for again in XLA:CPU. Raises Error if there is none.
+        The failure is reproduced with XLA:CPU. Raises Error if it has none.
         """
         from hlo_oracle import reporting
 
@@ -141,7 +142,7 @@ def verdict(
     module: Module,
     arguments: tuple[Value, ...],
 ) -> Verdict:
-    """Make the verdict on an examination; ``paths`` name its outputs, in order.
+    """Make the verdict of an examination; ``paths`` name its outputs, in order.
 
     Raises Error if the peer crashed or did not take the program.
     """

@@ -1,4 +1,4 @@
-"""Judge the calls of programs that JAX compiles, while a user's own code runs: :func:`checking`."""
+"""Judge calls of programs that JAX compiles, while the user's own code runs: :func:`checking`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hlo_oracle.verdicts import Verdict
 
 
 class MiscompileWarning(UserWarning):
-    """A result is proven wrong; the text is the verdict."""
+    """A miscompile was proven; the text is the verdict."""
 
 
 class Miscompile(Error):
-    """A result is proven wrong; ``verdict`` says which."""
+    """Raised for a proven miscompile; ``verdict`` has the details."""
 
     def __init__(self, verdict: Verdict) -> None:
         self.verdict = verdict
@@ -28,10 +28,10 @@ class Miscompile(Error):
 
 
 class Chosen(ContextDecorator):
-    """Observe some calls of each program that JAX compiles in a block, or in a function.
+    """Observes some calls of each program that JAX compiles in a block, or in a function.
 
-    ``every``: the first call of each program, and then each one of so many. ``names``: of programs
-    whose name (``jit_f``) this regular expression is found in. A block may be entered again.
+    ``every``: the first call of each program, and then each one of so many. ``names``: a regular
+    expression searched for in the programs' names (``jit_f``). A block may be entered again.
     """
 
     def __init__(self, every: int, names: str | None) -> None:
@@ -56,12 +56,12 @@ class Chosen(ContextDecorator):
         return program.calls % self._every == 0 and bool(self._names.search(program.name))
 
     def observe(self, call: Call) -> None:
-        """Take note of a call."""
+        """Process an observed call."""
         raise NotImplementedError
 
 
 class Checking(Chosen):
-    """Judge calls; :func:`checking` says how.
+    """Judges calls; see :func:`checking`.
 
     ``verdicts`` are those so far; ``not_judged`` has a line for each call that could not be judged.
     """
@@ -75,7 +75,7 @@ class Checking(Chosen):
         self.not_judged: list[str] = []
 
     def observe(self, call: Call) -> None:
-        """Judge a call; say so if something is proven wrong."""
+        """Judge a call; warn or raise if an error is proven."""
         name = f"{call.program.name}, call {call.number}"
         try:
             verdict = function_check.of_run(
@@ -90,7 +90,7 @@ class Checking(Chosen):
             self._tell(verdict)
 
     def table(self) -> str:
-        """Return a line for each verdict, what is proven wrong first."""
+        """Format a line for each verdict, proven errors first."""
         return "\n".join([*(v.line for v in sorted(self.verdicts, key=bool)), *self.not_judged])
 
 

@@ -102,7 +102,7 @@ def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console) -> 
 def _write_page(
     dumped: Dumped, change: Change | None, culprit: Culprit | None, directory: Path
 ) -> None:
-    """Write the page of a module's stages, without those that cannot be read."""
+    """Write the page of a module's stages; stages that cannot be read are left out."""
     stages: list[pages.Stage] = []
     blame = None
     for stage in dumped.stages:

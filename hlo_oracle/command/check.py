@@ -133,7 +133,8 @@ def _files(files: list[Path], options: argparse.Namespace) -> int:
 
 
 def _once_with_sums(jobs: list[Job]) -> list[Job]:
-    """Judge recorded sums in the first file of a program only: others are compared with it."""
+    """Clear ``with_sums`` of all but the first file of each program, as the others are compared
+    with it."""
     seen: set[str] = set()
     once = []
     for job in jobs:
@@ -170,7 +171,7 @@ def _job(file: Path, options: argparse.Namespace, save: Path) -> Job:
 
 
 def _recorded_budget(facts: Path) -> str:
-    """Return the name of the budget of the compiler whose results were recorded."""
+    """Read the name of the recorded compiler's budget from ``facts.json``."""
     try:
         found = json.loads(facts.read_text())
         name = str(found["budget"])
@@ -220,7 +221,7 @@ def _print_comparison(comparison: Comparison, console: Console, as_json: bool) -
 
 
 def _rows(jobs: list[Job], line: ProgressLine) -> Iterator[Row]:
-    """Check one file after the other, with progress."""
+    """Check the files one by one, showing progress; yield a row for each."""
     begin = time.monotonic()
     for number, job in enumerate(jobs):
         left = (time.monotonic() - begin) / number * (len(jobs) - number) if number else None
@@ -250,7 +251,7 @@ def _print_row(row: Row, width: int, console: Console, options: argparse.Namespa
 
 
 def _verdict(row: Row) -> tuple[str, str, list[str]]:
-    """Return the last column, its style, and the lines below it."""
+    """Return the text of a row's last column, its style, and the detail lines below it."""
     if row.crash is not None:
         return "crashed", "red", [row.crash]
     if row.error is not None:
@@ -279,7 +280,7 @@ def _verdict(row: Row) -> tuple[str, str, list[str]]:
 
 
 def _judged(row: Row) -> str:
-    """Sum up what is said of another compiler's elements: the worst of it."""
+    """Name the worst verdict on another compiler's elements."""
     verdicts = row.verdicts or {}
     if row.outside or verdicts.get(OUTSIDE):
         return "OUTSIDE, proven wrong"
@@ -294,7 +295,7 @@ def _style(row: Row) -> str:
 
 
 def _short(file: str) -> str:
-    """Name a file in a table: a recorded call by its folder."""
+    """Shorten a file's name for a table; a recorded call has its folder's name."""
     path = Path(file)
     return one_line(path.parent.name if path.name == RECORDED_PROGRAM else path.name)
 

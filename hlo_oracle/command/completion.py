@@ -39,7 +39,7 @@ def _choices(action: argparse.Action) -> list[str]:
 
 
 def _values(parser: argparse.ArgumentParser) -> list[str]:
-    """List what may stand for a positional argument, besides files."""
+    """List the fixed values that a positional argument may have, besides files."""
     found = (action for action in parser._actions if not action.option_strings)
     return [choice for action in found for choice in _choices(action)]
 
@@ -99,7 +99,7 @@ def _zsh_option(text: str, action: argparse.Action) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Shorten a help text to what no shell takes for its own."""
+    """Reduce a help text to its characters without a meaning for shells, shortened."""
     short = (text or "").replace("%%", "%").partition("(default")[0]
     return "".join(c if c.isalnum() or c in " -_,." else " " for c in short)[:60].strip()
 

@@ -120,7 +120,8 @@ def main(options: argparse.Namespace) -> int:
 def _bound(
     module: Module, values: tuple[Value, ...], weights: Sequence[str]
 ) -> tuple[Module, tuple[Value, ...]]:
-    """Make constants of the parameters ``weights``; return the arguments that are left."""
+    """Bind the parameters named in ``weights`` as constants; return the module and the other
+    arguments."""
     names = [parameter.name for parameter in module.entry.parameters]
     by_name = dict(zip(names, values, strict=True))
     bound = {name: by_name.get(name) for name in weights}

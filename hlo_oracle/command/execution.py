@@ -1,4 +1,4 @@
-"""Execute a subcommand: an error is one message and status 2, warnings are lines."""
+"""Execute a subcommand: errors become one message and exit status 2, warnings one line each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INTERRUPTED, READER_LEFT = 130, 141  # as a shell has it: 128 and the number of 
 
 @contextmanager
 def _warnings_as_lines(quiet: bool) -> Iterator[None]:
-    """Print warnings as lines at the end: of which line of ours they came is nothing to a user."""
+    """Print warnings at the end of a block, one line each, without Python's file and line."""
     with warnings.catch_warnings(record=True) as given:
         try:
             yield
@@ -31,15 +31,15 @@ def _warnings_as_lines(quiet: bool) -> Iterator[None]:
 
 
 def reader_left() -> int:
-    """Let what is still buffered go nowhere, since the reader of our output left; return the exit
-    status."""
+    """Redirect standard output to the null device after a broken pipe, so that flushing it cannot
+    fail; return the exit status."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return READER_LEFT
 
 
 def executed(work: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
-    """Do the work of a subcommand; return the exit status."""
+    """Run a subcommand and return its exit status; print its errors as a message."""
     begin = time.monotonic()
     try:
         with _warnings_as_lines(options.quiet), limited(options.timeout):

@@ -95,12 +95,12 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _lines(paths: Sequence[Path]) -> str:
-    """Return paths as lines."""
+    """Join paths to lines."""
     return "\n".join(map(str, paths))
 
 
 def _page(program: Program, profile: backend_c.Profile, options: argparse.Namespace) -> pages.Page:
-    """Make the page of --html, with values and a verdict if they are asked for."""
+    """Make the page of --html, with values and a verdict if the options ask for them."""
     values = None
     if options.values or options.against:
         with progress_line(options).phase("evaluating"):
@@ -112,7 +112,7 @@ def _page(program: Program, profile: backend_c.Profile, options: argparse.Namesp
 
 
 def _profile(program: Program, options: argparse.Namespace) -> backend_c.Profile:
-    """Explain a program, and time its kernels if that is asked for."""
+    """Explain a program; with --measure also time its kernels."""
     module = program.module
     if not options.measure:
         return backend_c.explain(module, options.numerics, threads=options.threads)

@@ -117,7 +117,7 @@ def _totals(options: argparse.Namespace, plan: Plan) -> Iterator[Chunk]:
 
 
 def _share(options: argparse.Namespace, total: Chunk, seconds: float) -> float:
-    """Return the part of a campaign that is done: of its programs, or of its time."""
+    """Compute the part of the campaign that is done, by its programs or by its time limit."""
     of_programs = total.counts["programs"] / options.programs if options.programs else 0.0
     return min(1.0, max(of_programs, seconds / (60 * options.minutes or 1)))
 

@@ -37,8 +37,8 @@ def subcommand(name: str) -> ModuleType:
 
 
 def parser(names: Iterable[str] = SUBCOMMANDS) -> tuple[Parser, Mapping[str, Parser]]:
-    """Return the parser of the command, and those of subcommands: of ``names`` with all their
-    options, of others with none."""
+    """Build the command's parser. Of the subcommands only those in ``names`` have their options, as
+    the modules of the others are not imported."""
     return command_parser(SUBCOMMANDS, {name: subcommand(name) for name in names})
 
 

@@ -1,4 +1,4 @@
-"""Parse the command line: help names every default, and errors the usage of the subcommand."""
+"""Parse the command line: help states every default, errors end with the subcommand's usage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlo_oracle import option_types
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Name the default of each option that takes a value."""
+    """A help formatter that states the default of each option with a value."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
@@ -26,7 +26,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors end with what helps."""
+    """A parser whose error messages end with the usage."""
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and a message, and exit with status 2."""
@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Print the version, which is looked up only then."""
+    """The action of --version: it looks the version up only when it is used."""
 
     def __call__(self, parser: argparse.ArgumentParser, *of_option: object) -> NoReturn:
         """Print it and exit."""
@@ -51,8 +51,8 @@ class _Version(argparse.Action):
 def command_parser(
     subcommands: Mapping[str, str], modules: Mapping[str, ModuleType]
 ) -> tuple[Parser, Mapping[str, Parser]]:
-    """Return the parser of the whole command, and those of its subcommands, each of which has a
-    line of help; those of ``modules`` have their options, too."""
+    """Build the parser of the whole command, with one line of help per subcommand, and those of the
+    subcommands; those in ``modules`` have their options, too."""
     parser = Parser(
         prog="hlo",
         description="Run, check and compile programs in HLO text.",
@@ -101,15 +101,15 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def asked_for(words: Sequence[str]) -> str | None:
-    """Return the word that names the subcommand."""
+    """Return the first word that is no option, the subcommand's name; None if there is none."""
     return next((word for word in words if not word.startswith("-")), None)
 
 
 def parsed(
     parser: Parser, subcommands: Mapping[str, Parser], words: Sequence[str]
 ) -> argparse.Namespace:
-    """Parse arguments, of a subcommand in any order: files may stand between its options. What it
-    does not take is its error, with its usage."""
+    """Parse the arguments of a subcommand; files may stand between its options. An unknown word is
+    an error of the subcommand, with its usage and the nearest option."""
     first = asked_for(words)
     if first is not None and first not in subcommands:
         near = get_close_matches(first, subcommands, n=1)

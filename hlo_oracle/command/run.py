@@ -92,7 +92,8 @@ def _found(
     values: tuple[tuple[Value, ...], ...],
     options: argparse.Namespace,
 ) -> list[tuple[str, np.ndarray]]:
-    """Run the program: the values that were asked for, and the results, by name."""
+    """Run the program; return the watched values (--values) and then the results, each with its
+    name."""
     if options.on == "c":
         if options.values is not None:
             raise Unsupported("--values are the interpreter's: leave out --on c")
@@ -116,7 +117,7 @@ def _profile(
     values: tuple[tuple[Value, ...], ...],
     options: argparse.Namespace,
 ) -> Profile | backend_c.Profile:
-    """Time each instruction, or each kernel of the C program."""
+    """Profile by instruction in the interpreter, by kernel in compiled C."""
     if ranks.size > 1:
         raise Unsupported(f"--profile is of one rank, not of {ranks.size}")
     if options.on == "c":

@@ -86,7 +86,7 @@ def _line(total: Chunk) -> str:
 
 
 def _groups(directory: Any, subject: Triage) -> list[dict[str, Any]]:
-    """Return the findings, each with the names of its programs, the largest first."""
+    """List the findings, each with the names of its programs, the largest group first."""
     members: dict[str, list[str]] = {}
     for path in sorted((subject.state / "members").glob("[0-9]*")):
         members.setdefault(path.read_text(), []).append(subject.inputs[int(path.name)].name)
@@ -111,7 +111,7 @@ def _print(total: Chunk, groups: Sequence[Mapping[str, Any]], state: Path) -> No
 
 
 def _row(group: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the cells of a group."""
+    """Format a group as the cells of a table row."""
     return (
         str(max(len(group["files"]), int(group["times"]))),
         f"{'flaky: ' * group['flaky']}{group['kind']}",
@@ -122,7 +122,7 @@ def _row(group: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _page(verdicts: Mapping[str, Sequence[str]], groups: Sequence[Mapping[str, Any]]) -> str:
-    """Return the tables as Markdown."""
+    """Format the tables of verdicts and groups as Markdown."""
     counts = Counter(verdict for verdict, _ in verdicts.values())
     lines = ["# Triage", ""]
     lines += [f"{len(verdicts)} programs: {peer_verdicts.described(counts.most_common())}.", ""]
@@ -139,6 +139,6 @@ def _page(verdicts: Mapping[str, Sequence[str]], groups: Sequence[Mapping[str, A
 
 
 def _cell(text: str) -> str:
-    """Write input as text of a table: no markup, no line ends."""
+    """Escape input as the text of a Markdown table cell: no markup, no line ends."""
     escaped = one_line(text).replace("&", "&amp;").replace("<", "&lt;")
     return escaped.replace("|", "&#124;").replace("`", "&#96;").replace("[", "&#91;")

@@ -1,8 +1,8 @@
-"""See every call of a program that JAX compiles: its text, its arguments and its results.
+"""Observe every call of a program that JAX compiles: its text, arguments and results.
 
 JAX has no public way to do so. Its private functions that compile and run programs are replaced
-while :func:`observed` is open (JAX 0.5 and later have them), and calls do not take the fast path
-that leaves Python out.
+while :func:`observed` is open (JAX 0.5 and later have them), and JAX's C++ fast path of calls,
+which would bypass them, is off.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Wants = Callable[["Compiled"], bool]
 
 @dataclass(slots=True)
 class Compiled:
-    """A program that JAX compiled: its name (``jit_f``), its StableHLO as bytecode, and how often
-    it was called before."""
+    """A program that JAX compiled: its name (``jit_f``), StableHLO bytecode, and how often it was
+    called before."""
 
     name: str
     stablehlo: bytes
@@ -44,8 +44,8 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a program, numbered from 0: the arrays that it took and gave, in order, and where
-    it ran."""
+    """One call of a program, numbered from 0: its argument and result arrays, in order, and its
+    device."""
 
     program: Compiled
     number: int
@@ -56,11 +56,11 @@ class Call:
 
 @contextmanager
 def observed(wants: Wants, observe: Callable[[Call], None]) -> Iterator[None]:
-    """Call ``observe`` with each call in the block that ``wants`` says yes to.
+    """Call ``observe`` with each call in a block for which ``wants`` returns True.
 
-    Programs of several devices, and those that call Python, are left out. What was compiled before
-    is compiled again. An exception of ``observe`` is one of the call. Raises Unsupported for a
-    version of JAX that does not have the functions to replace.
+    Programs of several devices, and those that call Python, are left out. Programs compiled before
+    are compiled again. An exception of ``observe`` propagates from the call. Raises Unsupported for
+    a version of JAX that does not have the functions to replace.
     """
     require_package("to see what JAX calls", "jax", "jax")
     import jax
@@ -85,7 +85,7 @@ def observed(wants: Wants, observe: Callable[[Call], None]) -> Iterator[None]:
 
 
 class _Observer:
-    """Stand for JAX's own functions that compile and run."""
+    """Replacements of JAX's private functions that compile and run programs."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class _Observer:
         self._observing: set[int] = set()  # threads
 
     def compiled(self, backend: Any, computation: Any, *given: Any, **named: Any) -> Any:
-        """Compile as JAX does, and remember the program."""
+        """Compile as JAX does, and remember the executable's program."""
         from jax._src.interpreters import mlir
 
         bytecode = mlir.module_to_bytecode(computation)
@@ -110,7 +110,7 @@ class _Observer:
         return executable
 
     def caller(self) -> Callable[..., Any]:
-        """Return a method of JAX's executables that runs one."""
+        """Make the method that replaces the call of JAX's executables."""
 
         def call(executable: Any, *arguments: Any) -> Any:
             return self._called(executable, arguments)

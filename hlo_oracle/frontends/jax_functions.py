@@ -22,7 +22,7 @@ from hlo_oracle.peer_verdicts import require_package
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Name a device: its platform as PJRT calls it (cpu, gpu, tpu), and itself."""
+    """A device, and its platform by PJRT's name (cpu, gpu, tpu)."""
 
     platform: str
     name: str
@@ -33,9 +33,9 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class LoweredFunction:
-    """A function and its arguments as a program: HLO text, the arrays that it takes, in order, and
-    the paths of its results in their pytree. The arrays are the constants that JAX makes
-    parameters of, then the leaves ``kept`` of the arguments that are not static, by number."""
+    """A function and its arguments as a program: HLO text, its argument arrays in order, and the
+    pytree paths of its results. The arrays are the constants that JAX makes parameters of, then the
+    leaves ``kept`` (by number) of the arguments that are not static."""
 
     name: str
     text: str
@@ -48,13 +48,13 @@ class LoweredFunction:
     call: Callable[[], Any]  # the function as JAX runs it, its arguments not donated
 
     def structured(self, value: Value) -> Any:
-        """Return a result of the program in the structure that the function gives it."""
+        """Convert the program's flat result to the pytree that the function returns."""
         import jax
 
         return jax.tree.unflatten(self.structure, list(arrays_of(value)))
 
     def results(self) -> tuple[Array, ...]:
-        """Run the function on the user's device; return the arrays of its results, in order."""
+        """Run the function on the user's device; return its result arrays in order."""
         import jax
 
         leaves = jax.tree.leaves(self.call())
@@ -65,13 +65,13 @@ _STAGES = ("lower", "compiler_ir", "runtime_executable", "as_serialized_hlo_modu
 
 
 def is_jax(x: object) -> bool:
-    """Test for what JAX traced, lowered or compiled, and for modules of jaxlib."""
+    """Test for a program object of JAX: Traced, Lowered, Compiled, or a module of jaxlib."""
     package = type(x).__module__.partition(".")[0]
     return package in ("jax", "jaxlib") and any(hasattr(x, name) for name in _STAGES)
 
 
 def exported(x: object) -> bytes | None:
-    """Return the bytecode of StableHLO of a ``jax.export.Exported``; None for anything else."""
+    """Return the StableHLO bytecode of a ``jax.export.Exported``; None for anything else."""
     if type(x).__module__.partition(".")[0] != "jax":
         return None
     bytecode = getattr(x, "mlir_module_serialized", None)
@@ -162,10 +162,10 @@ def jitted_function(
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """Return a function as ``jax.jit`` makes it, with arguments before those of a call: the object
-    of a jitted method, a static one as a rule.
+    """Jit a function by ``jax.jit``, unless it is jitted; return it with the arguments that precede
+    those of each call: the object of a jitted method, which is static as a rule.
 
-    Raises ArgumentError where static arguments are named that the function is jitted with.
+    Raises ArgumentError if static arguments are named for a function that is already jitted.
     """
     import jax
 
@@ -183,12 +183,12 @@ def jitted_function(
 
 
 def name_of(function: Any) -> str:
-    """Return the name of a function, for messages."""
+    """Return a function's name for messages."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def array_of(leaf: Any) -> Array:
-    """Return an argument or a result of JAX as NumPy's array, in the type that JAX gives it.
+    """Convert an argument or result of JAX to a NumPy array, in the type that JAX gives it.
 
     Raises ArgumentError for an integer that the type cannot hold.
     """
@@ -216,7 +216,7 @@ def _with_paths(tree: Any) -> list[tuple[Any, Any]]:
 
 
 def _device(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """Return the device that the function runs on: that of its arguments, else JAX's default."""
+    """Find the device that the function runs on: that of its arguments, else JAX's default."""
     import jax
 
     for leaf in jax.tree.leaves((arguments, keywords)):
@@ -229,8 +229,8 @@ def _device(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
 def kind_of(
     jitted: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[list[Any], object]:
-    """Return the leaves of the arguments that are not static, and what JAX would compile them for:
-    their structure, shapes and types, and the static ones.
+    """Return the leaves of the non-static arguments, and the cache key of a compilation: their
+    structure, shapes and types, and the static arguments.
 
     Raises Unsupported inside of JAX's transformations.
     """
@@ -243,7 +243,7 @@ def kind_of(
 
 
 def _leaf_kind(leaf: Any) -> object:
-    """Return the shape and type of an array, or the type of a number."""
+    """Return the key of a leaf: an array's shape and type, or a number's Python type."""
     import jax
 
     if isinstance(leaf, jax.core.Tracer):
@@ -259,8 +259,8 @@ def _leaf_kind(leaf: Any) -> object:
 def _divided(
     jitted: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
-    """Divide arguments into those by place and those by name that are not static, and the static
-    ones with their places and names."""
+    """Split arguments into non-static positional ones, non-static named ones, and the static ones
+    with their positions and names."""
     info = getattr(jitted, "_jit_info", None)
     numbers, names = (getattr(info, f"static_arg{kind}", ()) for kind in ("nums", "names"))
     if not numbers and not names:
@@ -278,8 +278,8 @@ def _divided(
 
 
 def _taken(lowered: Any, count: int, name: str) -> tuple[tuple[Array, ...], tuple[int, ...]]:
-    """Return the constants that the program takes, and the numbers of the leaves among ``count``
-    that it takes: JAX leaves out unused ones."""
+    """Return the constants that the lowered program takes, and the numbers of those of its
+    ``count`` leaves that it keeps: JAX drops unused ones."""
     compiled = getattr(getattr(lowered, "_lowering", None), "compile_args", {})
     if compiled.get("host_callbacks") or compiled.get("ordered_effects"):
         raise Unsupported(

@@ -1,4 +1,4 @@
-"""Run TensorFlow's functions as C: ``ho.tensorflow.jit(f)``.
+"""Run TensorFlow functions as C: ``ho.tensorflow.jit(f)``.
 
 TensorFlow traces a function and translates it to HLO (``experimental_get_compiler_ir``), from which
 C is made: all of it, or :class:`Unsupported` says why. XLA compiles and runs nothing.
@@ -43,15 +43,15 @@ _ADVICE = (
 
 
 class Assertion(NamedTuple):
-    """An assertion of a function: its name, and the line of Python that it comes from."""
+    """An assertion of a function: its name, and the user's line of Python."""
 
     name: str
     line: str
 
 
 class Specialization(NamedTuple):
-    """A traced function as C: its variables and other captured tensors, how many results it has,
-    which variable each result after them updates, and its assertions."""
+    """A traced function as C: its variables and other captured tensors, the number of results, the
+    variable that each further result updates, and its assertions."""
 
     executable: backend_c.Executable
     text: str
@@ -63,7 +63,7 @@ class Specialization(NamedTuple):
 
 
 class CompiledFunction:
-    """A function of TensorFlow that runs as C, compiled once for each signature of arguments."""
+    """A TensorFlow function that runs as C, compiled once for each signature of arguments."""
 
     __name__: str
 
@@ -92,8 +92,8 @@ class CompiledFunction:
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run on arguments as TensorFlow takes them; return tensors, and assign variables.
 
-        Raises Unsupported for what C does not take, and InvalidArgumentError for an assertion of
-        the function that does not hold: variables stay as they were then.
+        Raises Unsupported for a function that cannot become C, and InvalidArgumentError if one of
+        its assertions fails, in which case variables are left unchanged.
         """
         import tensorflow as tf
 
@@ -105,6 +105,8 @@ class CompiledFunction:
         value: Any = made.executable(*arrays, seed=seed)
         values = list(value) if isinstance(value, tuple) else [value]
         count = len(made.assertions)
+        # All assertions are checked before a variable is assigned: a call that fails changes
+        # nothing.
         for assertion, holds in zip(made.assertions, values[made.results - count :], strict=False):
             if not np.all(holds):
                 message = f"assertion failed: {assertion.name} ({assertion.line})"
@@ -115,7 +117,7 @@ class CompiledFunction:
         return tf.nest.pack_sequence_as(made.structure, results)
 
     def executable(self, *arguments: Any, **keywords: Any) -> backend_c.Executable:
-        """Return what runs on such arguments, compiled if it was not."""
+        """Return the executable for such arguments; compile it if it is not cached."""
         return self._found(arguments, keywords)[1].executable
 
     def text(self, *arguments: Any, **keywords: Any) -> str:
@@ -123,7 +125,7 @@ class CompiledFunction:
         return self._found(arguments, keywords)[1].text
 
     def _checked(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function with the conditions of its assertions as further results."""
+        """Extend a traced function by the conditions of its assertions as further results."""
         from tensorflow.compat.v1 import get_default_graph
 
         def checked(*arguments: Any, **keywords: Any) -> Any:
@@ -137,7 +139,7 @@ class CompiledFunction:
     def _found(
         self, arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> tuple[Any, Specialization]:
-        """Return the traced function for arguments, and what is compiled of it."""
+        """Trace the function for arguments; return that, and its specialization."""
         try:
             concrete = self._traced.get_concrete_function(*arguments, **keywords)
         except Exception as error:  # whatever the function raises while it is traced
@@ -189,7 +191,7 @@ def jit(
     threads: int | None = None,
     cache: Directory | None = None,
 ) -> Any:
-    """Return a function of TensorFlow that runs as C, all of it, or raises Unsupported.
+    """Make a TensorFlow function run as C, all of it; raises Unsupported where a part of it cannot.
 
     ``function`` is Python's or a ``tf.function``; use it as a decorator, too. ``numerics``
     (``fast`` or ``exact``), ``threads`` and ``cache`` are those of :func:`backend_c.compile`.
@@ -202,26 +204,26 @@ def jit(
 
 
 def _is_assertion(operation: Any) -> bool:
-    """Test for an assertion outside of loops and branches, or the branch around one."""
+    """Test for an assertion, or the branch around one, outside of other loops and branches."""
     guards = operation.type in ("If", "StatelessIf") and _GUARD in operation.name
     return guards or operation.type == "Assert"
 
 
 def _line(operation: Any) -> str:
-    """Return the user's line of Python that an operation comes from."""
+    """Return the user's line of Python that created an operation."""
     frames = [x for x in operation.traceback or () if "/tensorflow/" not in x.filename]
     frames = [x for x in frames if not x.filename.endswith("hlo_oracle/frontends/tensorflow.py")]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "no line"
 
 
 def _captured(concrete: Any) -> tuple[Any, ...]:
-    """Return the variables that a traced function captures, and other tensors, in order."""
+    """Return a traced function's captured variables, and its other captured tensors, in order."""
     known = {id(x.handle): x for x in concrete.graph.variables}
     return tuple(known.get(id(x), x) for x in concrete.captured_inputs)
 
 
 def _flat(concrete: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-    """Return the tensors among arguments in the order of the function's inputs."""
+    """Flatten the tensors among arguments to the order of the function's inputs."""
     bound = concrete.function_type.bind(*arguments, **keywords)
     return list(concrete.function_type.unpack_inputs(bound))
 
@@ -232,7 +234,7 @@ def _value(x: Any) -> Any:
 
 @contextmanager
 def _seeds_kept() -> Iterator[None]:
-    """Keep TensorFlow's generator of seeds as it is: tracing draws some, and is done once."""
+    """Restore TensorFlow's seed generator after a block, as tracing draws seeds."""
     from tensorflow.python.eager import context  # which has no public name
 
     generator = getattr(context.context(), "_rng", None)
@@ -243,7 +245,7 @@ def _seeds_kept() -> Iterator[None]:
 
 
 def _seed() -> int:
-    """Return the seed of one call: the next after ``tf.random.set_seed``, else any."""
+    """Return the seed of one call: the next one after ``tf.random.set_seed``, else a random one."""
     from tensorflow.compat.v1 import get_seed
 
     chosen, operation = get_seed(None)
@@ -253,7 +255,7 @@ def _seed() -> int:
 
 
 def _refused(name: str, error: Exception) -> Unsupported:
-    """Return what TensorFlow says of a function that has no HLO, with a way out if one is known."""
+    """Format TensorFlow's reason why a function has no HLO, with a remedy if one is known."""
     text = str(error)
     said = [line.strip() for line in text.splitlines() if line.strip()]
     first = said[0] if said else type(error).__name__

@@ -37,7 +37,7 @@ def hlo_text(kind: str, data: bytes) -> str:
 
 
 def _converted(kind: str, data: bytes) -> str:
-    """Convert in this process."""
+    """Convert StableHLO or an HloModuleProto to HLO text, in this process."""
     from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
 
     if kind == STABLEHLO:
@@ -49,7 +49,7 @@ def _converted(kind: str, data: bytes) -> str:
 
 
 def answer(question: dict[str, str]) -> dict[str, str]:
-    """Convert a file, and write the text, or return the error."""
+    """Convert the file of a question, write the text, and return an error if there is one."""
     try:
         text = _converted(question["kind"], Path(question["file"]).read_bytes())
     except Exception as error:  # jaxlib's own errors have no class in common

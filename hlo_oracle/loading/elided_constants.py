@@ -1,8 +1,8 @@
-"""Fill in the constants that a text leaves out.
+"""Fill in constants that a text elides.
 
 XLA prints a constant of more than ten elements as ``{...}`` unless it is asked for all of it, so
-most dumps have some. What is filled in is not what the program had: results that depend on it are
-those of another program, for the interpreter and every compiler the same.
+most dumps have some. The values filled in are not the program's: results that depend on them are
+those of another program, the same for the interpreter and every compiler.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ HELP = "fill in the constants that the text leaves out ({...}): random:SEED or z
 
 
 def way(text: str) -> str:
-    """Return the name of a way to fill constants in, as an option's value."""
+    """Validate an option value that names how constants are filled in."""
     if _WAYS.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is neither zeros nor random:SEED")
     return text
 
 
 def filled(module: Module, text: str) -> tuple[Module, int]:
-    """Return the module with all constants, and how many were filled in.
+    """Fill in elided constants; return the module, and how many there were.
 
-    ``text`` is ``zeros``, ``random`` or ``random:SEED``: floats are normal, as arguments are
-    that are drawn, integers 0 and 1. Raises Error for another word.
+    ``text`` is ``zeros``, ``random`` or ``random:SEED``: random floats are normal, as drawn
+    arguments are, random integers 0 and 1. Raises Error for any other text.
     """
     match = _WAYS.fullmatch(text)
     if match is None:

@@ -17,7 +17,7 @@ from hlo_oracle.loading.wire_format import NotAMessage, fields, integers, messag
 
 
 class _Type(NamedTuple):
-    """An element type in protos: its name, and the field that has values of it."""
+    """An element type in protos: its name, and the number of the field with its values."""
 
     name: str
     field: int
@@ -42,7 +42,7 @@ _ELEMENT_TYPE, _DIMENSIONS, _LAYOUT, _MINOR_TO_MAJOR = 2, 3, 5, 1
 
 
 def value(proto: bytes) -> Value:
-    """Return the array of a LiteralProto, or the tuple of its elements; raise Error."""
+    """Decode a LiteralProto to an array, or a tuple of them; raises Error."""
     try:
         return _value(proto)
     except (NotAMessage, ValueError) as error:
@@ -71,7 +71,7 @@ def _value(proto: bytes) -> Value:
 
 
 def _elements(values: list[int | bytes], element_type: ElementType, count: int) -> Array:
-    """Return the elements in the order of memory."""
+    """Decode the elements, in memory order."""
     dtype = element_type.numpy
     if element_type.name in _VARINTS:
         numbers = np.fromiter(integers(values), np.uint64)
@@ -88,7 +88,7 @@ def _elements(values: list[int | bytes], element_type: ElementType, count: int) 
 
 
 def _unpacked(data: bytes, element_type: ElementType) -> bytes:
-    """Return a byte for each element of a type of less than 8 bits: the lowest bits come first."""
+    """Unpack elements of less than 8 bits to a byte each; the lowest bits come first."""
     bits = element_type.bits
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     packed = np.frombuffer(data, np.uint8)

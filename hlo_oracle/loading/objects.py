@@ -1,4 +1,4 @@
-"""Make a module of whatever a program comes as: :func:`load`."""
+"""Load a module from a program in any form: :func:`load`."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def load(
     name: str | None = None,
     **keywords: Any,
 ) -> Module:
-    """Return the verified module of a program in any form.
+    """Load a program in any form as a verified module.
 
     ``program`` is HLO text; the path of a file with HLO text, StableHLO (text or bytecode), an
     HloModuleProto, HloProto or HloSnapshot, or what ``jax.export`` serialises, each perhaps
     compressed by gzip, or of a directory that ``--xla_dump_to`` wrote; the bytes of such a file; a
     ``jax.stages`` Traced, Lowered or Compiled, or a ``jax.export.Exported``; or a Python function,
-    which JAX lowers for ``arguments`` and ``keywords``. ``elided``
-    (``random:SEED``, ``zeros``) fills in constants that the text leaves out; ``name`` is one of
-    several modules of a dump. Raises Error, which says what is wrong and what works.
+    which JAX lowers for ``arguments`` and ``keywords``. ``elided`` (``random:SEED``, ``zeros``)
+    fills in constants that the text leaves out; ``name`` is one of several modules of a dump.
+    Raises Error, which says what is wrong and what works.
     """
     return opened(program, arguments, keywords, elided=elided, name=name).module
 
@@ -48,7 +48,7 @@ def opened(
     elided: str | None = None,
     name: str | None = None,
 ) -> Program:
-    """Read a program in any form, with what came with it: :func:`load`."""
+    """Load a program in any form as :func:`load` does, with its arguments and notes."""
     if not is_function(program) and (arguments or keywords):
         raise ArgumentError("arguments are for a Python function; a program has its own shapes")
     if isinstance(program, Module):
@@ -74,7 +74,7 @@ def opened(
 
 
 def is_function(program: object) -> bool:
-    """Test for a Python function, jitted or not, and no program that is there already."""
+    """Test for a Python function, jitted or not, that has yet to be lowered."""
     if isinstance(program, type) or not callable(program):
         return False
     is_stage = jax_functions.is_jax(program) and not hasattr(program, "trace")
@@ -82,12 +82,12 @@ def is_function(program: object) -> bool:
 
 
 def is_path(text: str) -> bool:
-    """Test for the name of a file: one line that is no program."""
+    """Test for a path: one line that is no program text."""
     return "\n" not in text.strip() and re.search(r"[{}();=]|HloModule", text) is None
 
 
 def _text(program: object) -> str:
-    """Return the HLO text of an object that knows it."""
+    """Return the HLO text of a program object of JAX or jaxlib."""
     if jax_functions.is_jax(program):
         if hasattr(program, "as_hlo_module"):
             program = program.as_hlo_module()

@@ -1,4 +1,4 @@
-"""Read programs in every form in which they come: :func:`opened`."""
+"""Read programs from files, in every form: :func:`opened`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _ARGUMENTS, _RESULT = 2, 3  # fields of an HloSnapshot
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A verified module, and what came with it.
+    """A verified module with its context.
 
-    ``text`` is HLO text of it, for other compilers. ``notes`` say what is not as in the file:
-    constants that were filled in, so that results of the program itself are those of another.
-    ``arguments`` and ``results`` are those of the run that a snapshot recorded.
+    ``text`` is HLO text of it, for other compilers. ``notes`` say where it differs from the file:
+    constants that were filled in, so that results are not those of the program itself.
+    ``arguments`` and ``results`` are those of a run recorded in a snapshot.
     """
 
     module: Module
@@ -42,14 +42,14 @@ class Program:
 
 
 class Options(Protocol):
-    """The options that :func:`add_options` adds."""
+    """Parsed options of :func:`add_options`."""
 
     @property
     def elided(self) -> str | None: ...
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """--elided: what becomes of constants that are not in the text."""
+    """Add --elided: how constants that the text leaves out are filled in."""
     parser.add_argument(
         "--elided",
         type=elided_constants.way,
@@ -59,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def given(path: Path, options: Options) -> Program:
-    """Read the program of a command, and say on standard error what is not as in its file."""
+    """Read a command's program; print on standard error where it differs from its file."""
     program = opened(path, options.elided)
     for note in program.notes:
         print(f"{path}: {note}", file=sys.stderr)
@@ -67,15 +67,16 @@ def given(path: Path, options: Options) -> Program:
 
 
 def values(program: Program, path: Path, options: arguments.Options) -> tuple[Value, ...]:
-    """Provide a program's arguments as the options ask; by default those recorded with it."""
+    """Provide a program's arguments from the source that the options name; by default those
+    recorded with it."""
     return per_rank(program, path, options, 1)[0]
 
 
 def per_rank(
     program: Program, path: Path, options: arguments.Options, size: int
 ) -> tuple[tuple[Value, ...], ...]:
-    """Provide the arguments of each of ``size`` ranks: as the options ask, by default those that
-    were recorded with the program."""
+    """Provide the arguments of each of ``size`` ranks, from the source that the options name; by
+    default those recorded with the program."""
     asked = arguments.are_asked_for(options)
     if program.arguments is not None and not asked and size == 1:
         return (program.arguments,)
@@ -115,7 +116,7 @@ def of_bytes(data: bytes, elided: str | None = None) -> Program:
 
 
 def _is_snapshot(data: bytes, module: bytes) -> bool:
-    """Test for an HloSnapshot: the module is two messages deep."""
+    """Test for an HloSnapshot, in which the module is nested two messages deep."""
     if data == module:
         return False
     (inside,) = messages(data, 1)
@@ -150,7 +151,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _stage(directory: Path, name: str | None) -> Path:
-    """Return the file of a module's first stage in a dump."""
+    """Find the file of a module's first stage in a dump directory."""
     modules = bisect_dump.modules(directory)
     if name is not None:
         modules = [dumped for dumped in modules if name in (dumped.name, _short(dumped.name))]
@@ -162,5 +163,5 @@ def _stage(directory: Path, name: str | None) -> Path:
 
 
 def _short(name: str) -> str:
-    """Return the module's own name in the name of its dump: ``module_0001.jit_f``: ``jit_f``."""
+    """Extract a module's own name from its dump's: ``jit_f`` from ``module_0001.jit_f``."""
     return name.partition("module_")[2].partition(".")[2] or name

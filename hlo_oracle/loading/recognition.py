@@ -1,6 +1,6 @@
-"""Recognise what bytes are: HLO text, StableHLO, a proto of XLA, or something that is no program.
+"""Recognise the format of a file: HLO text, StableHLO, a proto of XLA, or no program.
 
-What is no program of HLO gets an answer that says what it is, and the way that works.
+For a file that is no HLO program the error says what it is, and how to get one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEAD = 1 << 16  # bytes in which a text says what it is
 
 
 class Kind(Enum):
-    """The forms in which programs come."""
+    """The formats of programs."""
 
     HLO = auto()
     STABLEHLO = auto()  # text or bytecode of MLIR
@@ -30,7 +30,7 @@ class Kind(Enum):
 
 
 class Recognised(NamedTuple):
-    """A program's bytes, decompressed, and its form; text of HLO is decoded."""
+    """A program's decompressed bytes and their format; HLO text is decoded."""
 
     kind: Kind
     data: bytes
@@ -38,7 +38,7 @@ class Recognised(NamedTuple):
 
 
 def recognised(data: bytes) -> Recognised:
-    """Return the form of a program; raise Error if it has none that is known."""
+    """Determine the format of a program; raises Error for unknown bytes."""
     data = _decompressed(data)
     if data.startswith(_BYTECODE):
         return Recognised(Kind.STABLEHLO, data)
@@ -57,7 +57,7 @@ def recognised(data: bytes) -> Recognised:
 
 
 def _decompressed(data: bytes) -> bytes:
-    """Return what gzip has compressed, of all members of a file; other bytes as they are."""
+    """Decompress all gzip members of a file; return other bytes unchanged."""
     if not data.startswith(_GZIP):
         return data
     found, rest = b"", data
@@ -76,7 +76,8 @@ def _decompressed(data: bytes) -> bytes:
 
 
 def _exported(data: bytes) -> bytes | None:
-    """Return the bytecode of StableHLO in what ``jax.export`` serialises; None of other bytes.
+    """Extract the StableHLO bytecode of a function serialised by ``jax.export``; None for other
+    bytes.
 
     That is a table of FlatBuffers, in which the bytes of a vector follow their number, of 32 bits
     (https://flatbuffers.dev/internals).
@@ -100,9 +101,9 @@ _CONTROLS = [bytes((byte,)) for byte in (*range(9), *range(14, 27), *range(28, 3
 
 
 def _decoded(data: bytes) -> str | None:
-    """Return text without its byte order mark; None for what is no text.
+    """Decode text, without its byte order mark; None for bytes that are no text.
 
-    Bytes that are not UTF-8 may be in comments and names of a text: they are replaced.
+    Invalid UTF-8, which may be in comments and names, is replaced.
     """
     for mark, encoding in _BYTE_ORDER_MARKS.items():
         if data.startswith(mark):
@@ -133,7 +134,7 @@ _COMMENTS = pattern(r"(?:\s++|//[^\n]*+(?:\n|\Z)|/\*(?:[^*]++|\*(?!/))*+\*/)*+",
 
 
 def _without_comments(text: str) -> str:
-    """Return a text without the white space and comments that it begins with."""
+    """Strip leading white space and comments."""
     return _COMMENTS.sub("", text, count=1)
 
 
@@ -164,7 +165,7 @@ _TEXTS = {
 
 
 def module_proto(data: bytes, depth: int = 2) -> bytes | None:
-    """Return the HloModuleProto in a message: itself, field 1 of an HloProto (or of an
+    """Extract the HloModuleProto of a message: itself, field 1 of an HloProto (or of an
     HloUnoptimizedSnapshot), field 1 of that field of an HloSnapshot; None if there is none."""
     try:
         found = wire_format.fields(data)
@@ -196,7 +197,7 @@ def _is_name(values: list[int | bytes]) -> bool:
 
 
 def _binary(data: bytes) -> str:
-    """Say what bytes are that are no text and no program."""
+    """Describe bytes that are neither text nor a program, for the error message."""
     try:
         found = wire_format.fields(data)
     except wire_format.NotAMessage:

@@ -13,13 +13,14 @@ Fields = dict[int, list[int | bytes]]
 
 
 class NotAMessage(ValueError):
-    """The bytes are no message of Protocol Buffers."""
+    """Raised for bytes that are not a Protocol Buffers message."""
 
 
 def fields(data: bytes) -> Fields:
-    """Return the values of each field, in order: integers, or bytes of what has a length.
+    """Decode a message: the values of each field by number, in order; integers, or bytes of
+    length-delimited and fixed-width values.
 
-    Numbers of fixed width come as their bytes. Raises NotAMessage.
+    Raises NotAMessage.
     """
     found: Fields = {}
     place = 0
@@ -46,7 +47,7 @@ def fields(data: bytes) -> Fields:
 
 
 def messages(data: bytes, number: int) -> list[bytes]:
-    """Return the bytes of a field's values; none if these have no length."""
+    """Return the values of a field that are bytes; integers are left out."""
     return [value for value in fields(data).get(number, ()) if isinstance(value, bytes)]
 
 
@@ -63,7 +64,7 @@ def integers(values: list[int | bytes]) -> Iterator[int]:
 
 
 def is_message(data: bytes) -> bool:
-    """Test for bytes that can be a message."""
+    """Test for bytes that decode as a message."""
     try:
         fields(data)
     except NotAMessage:
@@ -72,7 +73,7 @@ def is_message(data: bytes) -> bool:
 
 
 def message(given: Iterable[tuple[int, int | bytes]]) -> bytes:
-    """Write fields in order: numbers that are not negative, or bytes."""
+    """Encode fields in order; values are non-negative integers or bytes."""
     return b"".join(
         varint(number << 3 | _VARINT) + varint(value)
         if isinstance(value, int)
@@ -82,7 +83,7 @@ def message(given: Iterable[tuple[int, int | bytes]]) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """Write a number that is not negative, 7 bits in each byte from the lowest."""
+    """Encode a non-negative integer as a varint: 7 bits per byte, lowest first."""
     made = bytearray()
     while value > 0x7F:
         made.append(value & 0x7F | 0x80)
@@ -91,7 +92,7 @@ def varint(value: int) -> bytes:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return the integer at a place, 7 bits in each byte from the lowest, and the place after."""
+    """Decode the varint at a position; return it and the position after it."""
     result = 0
     for shift in range(0, 70, 7):
         if place >= len(data):

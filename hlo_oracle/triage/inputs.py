@@ -17,7 +17,8 @@ _MOST_BYTES = 1 << 30  # of what an archive holds, after decompression
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A program: its name for people, its file, and the file of its arguments if there is one."""
+    """A program to triage: its display name, its file, and the file of its arguments, if there is
+    one."""
 
     name: str
     path: Path
@@ -53,7 +54,7 @@ def inputs(paths: Sequence[Path], unpacked: Path) -> list[Input]:
 
 
 def _inside(path: Path, unpacked: Path) -> Iterator[Input]:
-    """List the programs of a file, a directory or an archive."""
+    """List the programs in a file, a directory or an archive."""
     if path.is_dir():
         yield from _beside(path, path)
     elif zipfile.is_zipfile(path):
@@ -82,9 +83,9 @@ def _input(name: str, path: Path) -> Input:
 
 
 def _unpack(archive: Path, directory: Path) -> None:
-    """Write the members of an archive that can be programs or arguments below a directory.
+    """Extract the members of an archive that can be programs or arguments.
 
-    Names are input: none leads out of the directory.
+    Names are untrusted input: none leads out of the directory.
     """
     if (directory / ".done").exists():
         return

@@ -1,8 +1,8 @@
-"""Triage as a campaign: each program is a chunk, judged, reduced if it fails, and told apart.
+"""Triage as a campaign: each program is a chunk, judged, reduced if it fails, and grouped by cause.
 
 A program is *legal* (each element is one that a legal compiler gives), *undetermined*, *wrong*
 (proven), a *crash* (or a hang) of the compiler, *without meaning*, *refused* by the compiler, or
-*not read* by us.
+*not read* by this project.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LEGAL, WRONG, CRASH, MEANINGLESS, REFUSED, UNREAD = (
 
 @dataclass(frozen=True)
 class Triage:
-    """Plan the triage of inputs by a compiler; ``state`` is the campaign's directory."""
+    """The plan of a triage: its inputs and the compiler; ``state`` is the campaign's directory."""
 
     inputs: tuple[Input, ...]
     against: str
@@ -49,7 +49,7 @@ class Triage:
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
-        """The inputs by name and hash, and how they are judged."""
+        """The inputs by name and hash, and the settings that decide verdicts."""
         return {
             "campaign": "triage",
             "against": self.against,
@@ -60,16 +60,16 @@ class Triage:
 
     @property
     def size(self) -> int:
-        """One program."""
+        """The number of programs in a chunk: one."""
         return 1
 
     @property
     def memory(self) -> int | None:
-        """The limit of a worker, which evaluates programs, in bytes."""
+        """The memory limit in bytes of a worker, which evaluates programs."""
         return 16 << 30
 
     def opened(self, done: Done) -> AbstractContextManager[Examiner]:
-        """Open an examiner, with a compiler of its own."""
+        """Open a triager with a process of the compiler."""
         return _opened(self)
 
 
@@ -81,7 +81,7 @@ def _opened(triage: Triage) -> Iterator[Triager]:
 
 
 class Triager:
-    """Judge programs one by one."""
+    """Judges programs one by one."""
 
     def __init__(self, triage: Triage, against: Against, run: Any) -> None:
         self._triage, self._against, self._run = triage, against, run
@@ -98,7 +98,7 @@ class Triager:
         return [Case(program.module, checked(program.module.entry, values))]
 
     def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """Judge a program; its verdict is a note under its name."""
+        """Judge a program; the verdict becomes a note under its name."""
         name = self._triage.inputs[number].name
         try:
             found = self._oracle.chunk(number, only)
@@ -116,7 +116,7 @@ class Triager:
         return told
 
     def _verdict(self, found: Chunk) -> tuple[str, str]:
-        """Return the verdict on the last program, and the reason in words."""
+        """Return the verdict on the last program, and its reason as text."""
         against = self._against
         if found.suspects:
             kind = found.suspects[0].kind
@@ -132,7 +132,7 @@ class Triager:
         return LEGAL, peer_verdicts.described([*against.counts.items()])
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """Reduce a program that fails; note which group it is of."""
+        """Reduce a failing program, and note its group."""
         found = self._oracle.reduced(suspect, number, seconds)
         evidence: Evidence = suspect.evidence
         gone = [] if found.is_flaky else self._gone_without(evidence.case)
@@ -144,7 +144,7 @@ class Triager:
         return found
 
     def _gone_without(self, case: Case) -> list[str]:
-        """Name the passes of XLA without which a program does not fail."""
+        """List the passes of XLA without which a program no longer fails."""
         if not isinstance(self._run, XLA):
             return []
         budget, seed = self._against.budget, self._triage.seed
@@ -156,14 +156,14 @@ class Triager:
         return [name for name in PASSES if is_gone(name)]
 
     def write(self, number: int, example: int, folder: Path) -> None:
-        """Copy a program as it was given."""
+        """Copy the program as it was given to the finding's folder."""
         one = self._triage.inputs[number]
         (folder / one.path.name).write_bytes(one.path.read_bytes())
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Where the arguments of a program are from, as options say it."""
+    """Options for the source of a program's arguments."""
 
     seed: int | None
     args: Path | None

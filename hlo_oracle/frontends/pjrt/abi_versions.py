@@ -1,4 +1,5 @@
-"""The extension AbiVersion: an executable runs where the version of this package is its own."""
+"""The PJRT extension AbiVersion: an executable is compatible with its own version of this package
+only."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _PLATFORM_ID = int.from_bytes(hashlib.sha256(PLATFORM.encode()).digest()[:8], "l
 
 @dataclass(slots=True)
 class AbiVersion:
-    """The version of a runtime, or of the one that an executable needs."""
+    """The ABI version of a runtime, or the one that an executable requires."""
 
     platform: int
     version: str
@@ -89,7 +90,7 @@ def _from_proto(plugin: Plugin, args: Any) -> None:
 
 
 def _compare(plugin: Plugin, args: Any, other: int) -> None:
-    """Raise ArgumentError for versions that are not equal: no other promise is made yet."""
+    """Raise ArgumentError unless two versions are equal."""
     here, there = _of(plugin, args), plugin.handles.of(other, AbiVersion)
     if (here.platform, here.version) != (there.platform, there.version):
         raise ArgumentError(f"made by {there.version or 'something else'}, and this is"

@@ -1,4 +1,4 @@
-"""Copy arrays from the host to a device piece by piece."""
+"""PJRT functions that copy arrays from the host to a device piece by piece."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ __all__ = [
 
 @dataclass(slots=True)
 class Transfer:
-    """An array that is being written; ``ready`` happens with the last piece."""
+    """A buffer that is being filled; its event ``ready`` fires with the last piece."""
 
     array: Array
     shape: ArrayShape
     ready: Event
 
     def write(self, plugin: Plugin, source: int, offset: int, size: int, is_last: bool) -> None:
-        """Copy bytes to an offset."""
+        """Copy bytes from the client's memory to an offset."""
         if offset < 0 or size < 0 or offset + size > self.array.nbytes:
             told = f"bytes {offset} to {offset + size} of a buffer of {self.array.nbytes}"
             raise ArgumentError(told)
@@ -56,13 +56,13 @@ class Transfer:
 
 @dataclass(slots=True)
 class TransferManager:
-    """Arrays that are written to one device."""
+    """The transfers of arrays to one device."""
 
     device: Device
     transfers: tuple[Transfer, ...]
 
     def numbered(self, number: int) -> Transfer:
-        """Return an array by its number."""
+        """Return the transfer of an array by number; raises ArgumentError if there is none."""
         if not 0 <= number < len(self.transfers):
             raise ArgumentError(f"buffer {number} of {len(self.transfers)}")
         return self.transfers[number]
@@ -125,11 +125,11 @@ def async_host_to_device_transfer_manager_buffer_size(plugin: Plugin, args: Any)
 
 
 def async_host_to_device_transfer_manager_set_buffer_error(plugin: Plugin, args: Any) -> None:
-    """Let whoever uses the buffer have the client's error."""
+    """Fail the buffer with the client's error, which every use of it will raise."""
     text = text_at(args.error_message, args.error_message_size)
     _buffer(plugin, args).ready.set(plugin, described(Failed(args.error_code, text)))
 
 
 def async_host_to_device_transfer_manager_add_metadata(plugin: Plugin, args: Any) -> None:
-    """Read nothing: metadata are for profiles."""
+    """Ignore the metadata, which are for profilers."""
     _of(plugin, args)

@@ -1,4 +1,4 @@
-"""Buffers: NumPy arrays in the memory of this process, row-major."""
+"""PJRT buffers: NumPy arrays in the memory of this process, row-major."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _TILED = 0  # PJRT_Buffer_MemoryLayout_Type
 
 @dataclass(slots=True)
 class Buffer:
-    """An array on a device; a token has none.
+    """An array on a device; None in place of the array for a token.
 
-    ``array`` is None once the buffer is deleted. Memory that clients look at (``references``) stays
-    until they are done. ``release`` is called when the memory is let go of;
-    ``ready`` happens when the memory is written, where that is later.
+    ``array`` is None once the buffer is deleted. While clients hold external references
+    (``references``) the memory stays. ``release`` is called when the memory is freed; the event
+    ``ready`` fires when the memory is written, if that is later.
     """
 
     array: Array | None
@@ -61,7 +61,7 @@ class Buffer:
     kept: Kept = field(default_factory=Kept)
 
     def value(self) -> Array | None:
-        """Return the array, None for a token, when it is there.
+        """Wait until the buffer is ready and return its array, None for a token.
 
         Raises ArgumentError if the buffer was deleted, Failed if its memory was never written.
         """
@@ -75,18 +75,18 @@ class Buffer:
         return self.array
 
     def data(self) -> Array:
-        """Return the array, without elements for a token."""
+        """Return the array; an empty one for a token."""
         value = self.value()
         return np.empty(0, np.bool_) if value is None else value
 
     def delete(self) -> None:
-        """Delete the buffer; its memory goes when no client looks at it."""
+        """Delete the buffer; its memory is freed once no client holds a reference."""
         self.is_deleted = True
         if not self.references:
             self._let_go()
 
     def release_reference(self) -> None:
-        """Count a client that does not look at the memory any more."""
+        """Drop one external reference."""
         self.references -= 1
         if self.is_deleted and not self.references:
             self._let_go()
@@ -108,7 +108,7 @@ def on_device(
     release: Callable[[], None] | None = None,
     ready: Event | None = None,
 ) -> int:
-    """Return the handle of a new buffer that holds an array of a shape, or a token."""
+    """Create a buffer with an array of a shape, or a token; return its handle."""
     if array is not None:
         device.count(array.nbytes)
     dims = shape.dims if array is None else array.shape
@@ -149,7 +149,7 @@ def buffer_unpadded_dimensions(plugin: Plugin, args: Any) -> None:
 
 
 def buffer_dynamic_dimension_indices(plugin: Plugin, args: Any) -> None:
-    """Say that none is: a buffer has the actual sizes."""
+    """Return no dimensions: buffers have the actual sizes."""
     buffer = _of(plugin, args)
     found = buffer.kept.numbers((), ctypes.c_size_t)
     args.give_each(("dynamic_dim_indices", "num_dynamic_dims"), found)
@@ -212,7 +212,7 @@ def buffer_decrease_external_reference_count(plugin: Plugin, args: Any) -> None:
 
 
 def device_of(plugin: Plugin, device: int | None, memory: int | None) -> Device:
-    """Return the device of two handles: that of the memory, if there is one."""
+    """Return the device of the memory handle if there is one, else of the device handle."""
     if memory:
         return plugin.handles.of(memory, Memory).device
     return plugin.handles.of(device, Device)

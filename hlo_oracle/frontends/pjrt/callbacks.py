@@ -1,8 +1,8 @@
 """Call Python while a program runs: ``pure_callback``, ``io_callback``, ``debug.print`` of JAX.
 
-JAX lowers them for the platforms that it knows. For ours they become the custom call of XLA:CPU,
-whose shardings XLA's partitioner knows, with the function's number here; a program that has one is
-interpreted.
+JAX lowers callbacks for platforms that it knows. For this one they become XLA:CPU's custom call,
+whose shardings XLA's partitioner supports, with the number of the function in this process; a
+program that has one is interpreted.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ TARGET = "xla_ffi_python_cpu_callback"
 
 
 class Callback:
-    """A function of arrays that gives a sequence of arrays; JAX holds it as long as its program."""
+    """A Python function of arrays that returns a sequence of arrays; JAX keeps it alive with its
+    program."""
 
     def __init__(self, function: Callable[..., Sequence[Any]]) -> None:
         self._function = function
 
     def results(self, arrays: Sequence[Array], shapes: Sequence[ArrayShape]) -> Iterator[Array]:
-        """Call; yield arrays of these shapes. Raises Error if they are others, or it fails."""
+        """Call the function; yield its arrays. Raises Error if their shapes differ from ``shapes``,
+        or the function fails."""
         try:
             found = [np.asarray(x) for x in self._function(*arrays)]
         except Exception as error:  # whatever the function of the user raises
@@ -49,20 +51,20 @@ class Callback:
 
 
 class Callbacks:
-    """Number callbacks; those that JAX holds no more are gone."""
+    """The numbered callbacks of a process, held weakly."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[int, Callback] = WeakValueDictionary()
         self._numbers = count()
 
     def number(self, callback: Callback) -> int:
-        """Return the number of a new callback."""
+        """Register a callback; return its number."""
         number = next(self._numbers)
         self._known[number] = callback
         return number
 
     def call(self, operands: tuple[Value | None, ...], shape: Shape, config: str) -> Value:
-        """Run the custom call: a function for :func:`interp.evaluate`."""
+        """Evaluate the custom call, as a target for :func:`interp.evaluate`."""
         written = re.search(r"index = (\d{1,18})", config)
         callback = self._known.get(int(written[1])) if written else None
         if callback is None:
@@ -83,7 +85,7 @@ def callbacks() -> Callbacks:
 
 
 def calls_python(module: Module) -> bool:
-    """Test for a program that calls back."""
+    """Test for a program with callbacks."""
     return any(
         i.opcode == "custom-call" and i.attributes.get("custom_call_target") == TARGET
         for c in module.computations
@@ -92,7 +94,8 @@ def calls_python(module: Module) -> bool:
 
 
 def lower() -> None:
-    """Let JAX lower callbacks for our platform, and run them where there is no CPU of XLA's."""
+    """Register lowering rules for this platform with JAX, and let callbacks run without XLA's CPU
+    backend."""
     from jax._src import callback, debugging, xla_bridge
 
     callback.emit_python_callback = _emitter(callback.emit_python_callback)
@@ -101,8 +104,9 @@ def lower() -> None:
 
 
 class _Backends:
-    """JAX's module of backends, as its callbacks see it: they place their arguments on a CPU, and
-    where ``JAX_PLATFORMS`` names none, ours takes its place, whose memory is the host's, too."""
+    """Stands for JAX's module of backends in its callbacks, which place their arguments on a CPU:
+    where ``JAX_PLATFORMS`` leaves out the CPU, this platform takes its place, as its memory is the
+    host's."""
 
     def __init__(self, known: ModuleType) -> None:
         self._known = known
@@ -111,7 +115,7 @@ class _Backends:
         return getattr(self._known, name)
 
     def local_devices(self, *places: Any, backend: str | None = None, **options: Any) -> list[Any]:
-        """Return a backend's devices of this process; for ``cpu`` ours where there is none."""
+        """Return a backend's local devices; for ``cpu``, if there is none, this platform's."""
         find: Callable[..., list[Any]] = self._known.local_devices
         try:
             return find(*places, backend=backend, **options)
@@ -122,7 +126,7 @@ class _Backends:
 
 
 def _emitter(known: Callable[..., Any]) -> Callable[..., Any]:
-    """Return JAX's function that emits a call of Python, with our platform known."""
+    """Wrap JAX's function that emits a call of Python so that it accepts this platform."""
 
     def emit(
         ctx: Any,
@@ -161,8 +165,8 @@ def _emitter(known: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_token(sharding: Any, results: int) -> Any:
-    """Return the shardings of a token and so many results; of none, the one of the operation is
-    the token's."""
+    """Extend the shardings of the results by that of a token; without results the token takes the
+    operation's sharding."""
     of_results = getattr(sharding, "shardings", ())  # of an SdyArrayList of JAX, of SdyArrays
     if not (results and of_results):
         return sharding

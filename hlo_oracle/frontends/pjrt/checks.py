@@ -29,8 +29,8 @@ _SECONDS = 600.0  # for one program
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``against`` is the compiler, as ``hlo check --against`` names it; reports are written into
-    ``directory``, each reduced for so many ``seconds`` at most."""
+    """Options of the mode ``check``: the compiler ``against``, as ``hlo check --against`` names it,
+    the directory of reports, and the seconds that reducing for one may take."""
 
     against: str = "xla"
     directory: Path = Path("hlo_oracle_reports")
@@ -47,8 +47,8 @@ def settings_of(environ: Mapping[str, str]) -> Settings:
 
 
 class Checks:
-    """Judge programs, and tell of them once: ``verdicts`` in the order of the first calls,
-    ``not_judged`` a line for each program of which nothing could be said."""
+    """Judges programs and prints the outcome once: ``verdicts`` in the order of first calls,
+    ``not_judged`` with a line for each program that could not be judged."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -58,7 +58,7 @@ class Checks:
         self.not_judged: list[str] = []
 
     def judge(self, module: Module, text: str, values: tuple[Value, ...]) -> None:
-        """Judge the compiler on a program with its arguments."""
+        """Judge the compiler's results for a program on its arguments."""
         if calls_python(module):
             self.leave_out(f"{module.name}: it calls Python, which the compiler cannot")
             return
@@ -80,7 +80,7 @@ class Checks:
         self.verdicts.append(judged)
 
     def _started(self, peer: Peer) -> peer_verdicts.Run:
-        """Return the compiler, started for the first program."""
+        """Return the compiler's run function; start its process at the first call."""
         if self._run is None:
             peer_verdicts.require(self._settings.against)
             started = peer.start(_SECONDS)
@@ -89,7 +89,7 @@ class Checks:
         return self._run
 
     def leave_out(self, why: str) -> None:
-        """Note that a program is not judged."""
+        """Note why a program is not judged."""
         self.not_judged.append(f"not judged: {why}")
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class Checks:
         self._stack.close()
 
     def tell(self, stream: TextIO | None = None) -> None:
-        """Print a line for each program, what is proven wrong first, and write reports."""
+        """Print a line for each program, proven errors first, and write reports."""
         self.close()
         lines = [*(v.line for v in sorted(self.verdicts, key=bool)), *self.not_judged]
         print(*(f"hlo-oracle: {line}" for line in lines), sep="\n", file=stream or sys.stderr)
@@ -107,7 +107,8 @@ class Checks:
                 print(f"hlo-oracle: {self._reported(number, verdict)}", file=stream or sys.stderr)
 
     def _reported(self, number: int, verdict: Verdict) -> str:
-        """Write a report on what is proven wrong; say where it is, or why it is not."""
+        """Write a report on a proven error; return a line that says where it is, or why there is
+        none."""
         assert verdict.module is not None
         name = re.sub(r"[^A-Za-z0-9_]", "_", verdict.what)[:80]
         directory = self._settings.directory / f"{number:03}_{name}"

@@ -1,4 +1,4 @@
-"""The client: it knows the devices, and compiles."""
+"""PJRT functions of the client: it lists devices and compiles programs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _XLA_VERSION = 2  # what the attribute of this name has to be for jaxlib
 
 @dataclass(slots=True)
 class Client:
-    """The devices of all processes; those of this one are addressable."""
+    """A PJRT client: the devices of all processes, of which those of this one are addressable."""
 
     devices: list[Device]
     topology: Topology
@@ -65,11 +65,11 @@ def _of(plugin: Plugin, args: Any) -> Client:
 
 
 def plugin_initialize(plugin: Plugin, args: Any) -> None:
-    """Do nothing: a client's options are not known yet."""
+    """Do nothing: the options are those of each client, which come later."""
 
 
 def plugin_attributes(plugin: Plugin, args: Any) -> None:
-    """Name the versions of StableHLO that are read: those of the jaxlib that reads them."""
+    """Return the range of StableHLO versions that are read: that of the installed jaxlib."""
     current, minimum = versions()
     found = plugin.kept.named(
         {
@@ -154,16 +154,16 @@ def client_topology_description(plugin: Plugin, args: Any) -> None:
 
 
 def client_update_global_process_info(plugin: Plugin, args: Any) -> None:
-    """Do nothing: the processes met when the client was made. (jaxlib ends the process if this
+    """Do nothing: processes join when the client is created. (jaxlib aborts the process if this
     fails.)"""
 
 
 def client_dma_map(plugin: Plugin, args: Any) -> None:
-    """Do nothing: devices read the host's memory as it is."""
+    """Do nothing: devices use the host's memory."""
 
 
 def client_dma_unmap(plugin: Plugin, args: Any) -> None:
-    """Do nothing."""
+    """Do nothing: nothing was mapped."""
 
 
 def _handles(client: Client, of: Sequence[Device]) -> tuple[int, int]:

@@ -16,8 +16,8 @@ _ASSIGNED, _REPLICA_DEVICES = 3, 1
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """``devices`` are the ids of the ranks' devices, rank ``replica * partitions + partition``;
-    empty for a program of one rank that runs on any device."""
+    """Replicas, partitions and device ids of a compilation, ``devices`` ordered by rank ``replica *
+    partitions + partition``; empty for a program of one rank that runs on any device."""
 
     replicas: int = 1
     partitions: int = 1
@@ -29,7 +29,7 @@ class CompileOptions:
 
 
 def compile_options(data: bytes) -> CompileOptions:
-    """Read the options of a compilation; ArgumentError if they are none, or do not agree."""
+    """Decode the options of a compilation; ArgumentError if they are malformed or inconsistent."""
     try:
         return _read(fields(data))
     except NotAMessage as error:
@@ -55,7 +55,7 @@ def _read(options: Fields) -> CompileOptions:
 
 
 def _message(of: Fields, number: int) -> bytes:
-    """Return the bytes of a message that is a field, empty if it is not there."""
+    """Return the bytes of an embedded message, empty if the field is missing."""
     value = of.get(number, [b""])[-1]
     return value if isinstance(value, bytes) else b""
 
@@ -66,7 +66,7 @@ def _number(of: Fields, number: int, default: int) -> int:
 
 
 def device_assignment(replicas: int, partitions: int, devices: Sequence[int]) -> bytes:
-    """Return a DeviceAssignmentProto of the ids of the ranks' devices."""
+    """Encode the device ids of the ranks as a DeviceAssignmentProto."""
     columns = (b"".join(map(varint, devices[n::partitions])) for n in range(partitions))
     assigned = (message([(_REPLICA_DEVICES, column)]) for column in columns)
     return message([(1, replicas), (2, partitions), *((_ASSIGNED, one) for one in assigned)])

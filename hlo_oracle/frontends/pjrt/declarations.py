@@ -1,8 +1,7 @@
-"""Declare the ABI of PJRT as ctypes, from a table of its names: ``pjrt_0_114.txt``.
+"""Declare the C ABI of PJRT as ctypes structures, from a table of its names: ``pjrt_0_114.txt``.
 
-The table is ours, and not that of the package pypjrt, which keeps its own in private modules: the
-layout of a version never changes, so that nothing is gained by following a young package.
-Tests hold every size and offset against pypjrt's.
+The table is this project's own, as pypjrt keeps its table in private modules; the layout of a
+version never changes. Tests compare every size and offset with pypjrt's.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _FIRST = (("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p)
 
 
 class _Fields:
-    """Write fields of a structure; AttributeError for a name that is none."""
+    """A base of structures with checked assignment: AttributeError for an unknown field name."""
 
     __slots__ = ()
 
@@ -39,7 +38,7 @@ class _Fields:
             setattr(self, name, value)
 
     def clear(self, first: str) -> None:
-        """Write zeros to a field and all that come after it: clients do not."""
+        """Zero a field and all that follow it, as clients leave them undefined."""
         offset, this = getattr(type(self), first).offset, cast(ctypes.Structure, self)
         ctypes.memset(ctypes.addressof(this) + offset, 0, ctypes.sizeof(this) - offset)
 
@@ -50,8 +49,8 @@ class _Fields:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """Hold ctypes structures by name, those of a function's arguments under the function's name;
-    ``sizes`` are the bytes up to the end of the last field, what clients say in ``struct_size``.
+    """ctypes structures by name, those of a function's arguments under the function's name;
+    ``sizes`` are the bytes up to the end of the last field, which clients store in ``struct_size``.
     ``functions`` are the names in the order of PJRT_Api, ``extensions`` those of each extension by
     its PJRT_Extension_Type."""
 
@@ -68,7 +67,7 @@ class Declarations:
 
 @cache
 def declarations() -> Declarations:
-    """Read the table."""
+    """Parse the table and declare its structures, once."""
     kinds: dict[str, list[str]] = {kind: [] for kind in ("function", *EXTENSIONS)}
     made: dict[str, Any] = {}
     for line in _TABLE.read_text("ascii").splitlines():
@@ -92,12 +91,12 @@ def structure(name: str) -> Any:
 
 
 def _field(described: str, made: dict[str, Any]) -> tuple[str, Any]:
-    """Return the name and the type of ``name:type``; the type may be a structure made before."""
+    """Parse ``name:type`` to a field; the type may be a structure declared before."""
     name, _, of = described.partition(":")
     return name, _TYPES[of] if of in _TYPES else made[of]
 
 
 def _size(kind: Any) -> int:
-    """Return the bytes up to the end of a structure's last field."""
+    """Compute the offset of the end of a structure's last field."""
     last = getattr(kind, kind._fields_[-1][0])
     return int(last.offset + last.size)

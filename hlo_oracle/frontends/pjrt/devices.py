@@ -1,4 +1,4 @@
-"""Devices and their memories: ranks that this process simulates, and those of its peers."""
+"""PJRT devices and memories: ranks simulated by this process, and those of its peers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ MEMORY_KIND, MEMORY_KIND_ID = "device", 0
 
 @dataclass(slots=True)
 class Description:
-    """Describe a device: the rank ``id`` of all, and the process that simulates it."""
+    """The description of a device: its global id, which is its rank, and the process that simulates
+    it."""
 
     id: int
     process: int = 0
@@ -48,14 +49,14 @@ class Description:
 
     @property
     def attributes(self) -> dict[str, int | str | tuple[int, ...]]:
-        """The attributes by which JAX orders the devices of a mesh."""
+        """The attributes from which JAX derives the order of devices in a mesh."""
         return {"coords": (self.id, 0, 0), "core_on_chip": 0, "slice_index": 0}
 
 
 @dataclass(slots=True)
 class Device:
-    """A device with its one memory; ``number`` counts those of its process, and those of another
-    process are not ``is_addressable``."""
+    """A device with its one memory; ``number`` is its index in its process, and it is
+    ``is_addressable`` in that process only."""
 
     description: Description
     number: int = 0
@@ -71,14 +72,14 @@ class Device:
         return self.description.id
 
     def count(self, more: int) -> None:
-        """Count bytes of buffers that were made, or let go of (negative)."""
+        """Add to the bytes in use; negative when a buffer is freed."""
         self.in_use += more
         self.most_in_use = max(self.most_in_use, self.in_use)
 
 
 @dataclass(slots=True)
 class Memory:
-    """The memory of a device."""
+    """The single memory space of a device."""
 
     device: Device
     kept: Kept = field(default_factory=Kept)
@@ -86,8 +87,8 @@ class Memory:
 
 
 def devices(plugin: Plugin, counts: Sequence[int], here: int = 0) -> list[Device]:
-    """Make devices with their descriptions and memories: so many for each process, of which this
-    one is number ``here``."""
+    """Create the devices of all processes, with descriptions and memories; ``counts`` has their
+    number in each process, ``here`` is the number of this one."""
     made: list[Device] = []
     for process, count in enumerate(counts):
         for number in range(count):
@@ -101,7 +102,7 @@ def devices(plugin: Plugin, counts: Sequence[int], here: int = 0) -> list[Device
 
 
 def description(plugin: Plugin, number: int, process: int = 0) -> Description:
-    """Make the description of a device."""
+    """Create the description of a device, and its handle."""
     made = Description(number, process)
     made.handle = plugin.handles.give(made)
     return made

@@ -1,4 +1,4 @@
-"""Turn exceptions into PJRT_Errors: a code of absl's, and our text."""
+"""Convert exceptions to PJRT_Errors: an absl status code and a message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 
 class Failed(errors.Error):
-    """An error that a client handed over with its code, to be given back to it."""
+    """An error that came from the client with a status code, to be returned to it."""
 
     def __init__(self, code: int, text: str) -> None:
         self.code = code
@@ -48,7 +48,7 @@ class PjrtError:
 
 
 def described(error: BaseException) -> PjrtError:
-    """Describe an exception; one that is none of ours with where it was raised."""
+    """Format an exception as a message; an unexpected one with the place where it was raised."""
     if isinstance(error, Failed):
         return PjrtError(error.code, str(error))
     lacking = next((one for one in _chain(error) if isinstance(one, MemoryError)), error)
@@ -61,7 +61,7 @@ def described(error: BaseException) -> PjrtError:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception, and those that it was raised from."""
+    """Yield an exception and its chain of causes."""
     while error is not None:
         yield error
         error = error.__cause__
@@ -81,5 +81,5 @@ def error_get_code(plugin: Plugin, args: Any) -> None:
 
 
 def error_for_each_payload(plugin: Plugin, args: Any) -> None:
-    """Visit nothing: our errors have no payloads."""
+    """Do nothing: these errors have no payloads."""
     plugin.handles.of(args.error, PjrtError)

@@ -1,4 +1,4 @@
-"""Events: all but those that a client makes have happened when they are returned."""
+"""PJRT events: most are set when they are returned; clients can create pending ones."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _OnReady = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 @dataclass(slots=True)
 class Event:
-    """Something that happens once, perhaps with an error; callbacks wait for it.
+    """An event that is set once, perhaps with an error, and then calls its callbacks.
 
-    ``happening`` is None for one that had happened when it was made, as most have.
+    ``happening`` is None for an event that was set when it was created, as most are.
     """
 
     happening: threading.Event | None = None
@@ -41,18 +41,18 @@ class Event:
         return self.happening is None or self.happening.is_set()
 
     def wait(self) -> None:
-        """Block until it has happened."""
+        """Block until the event is set."""
         if self.happening is not None:
             self.happening.wait()
 
     def result(self) -> None:
-        """Wait; raise the error that it happened with, if it did."""
+        """Wait; raise the event's error if it has one."""
         self.wait()
         if self.error is not None:
             raise Failed(self.error.code, self.error.text)
 
     def set(self, plugin: Plugin, error: PjrtError | None = None) -> None:
-        """Let it happen, and call who waits."""
+        """Set the event, with an error if one is given, and run the callbacks."""
         with _CHANGING:
             if self.happening is None or self.happening.is_set():
                 raise ArgumentError("the event has happened already")
@@ -63,7 +63,7 @@ class Event:
             self._call(plugin, callback, argument)
 
     def on_ready(self, plugin: Plugin, callback: int, argument: int | None) -> None:
-        """Call a C function with the error when it has happened, at once if it has."""
+        """Register a C callback for the event, called at once if it is set."""
         with _CHANGING:
             if not self.has_happened:
                 self.waiting.append((callback, argument))
@@ -79,12 +79,12 @@ _CHANGING = threading.Lock()  # of any event, for as long as a list changes
 
 
 def happened(plugin: Plugin) -> int:
-    """Return the handle of a new event that has happened."""
+    """Create an event that is set; return its handle."""
     return plugin.handles.give(Event())
 
 
 def pending() -> Event:
-    """Return a new event that has not happened."""
+    """Create an event that is not set."""
     return Event(threading.Event())
 
 
@@ -97,7 +97,7 @@ def event_is_ready(plugin: Plugin, args: Any) -> None:
 
 
 def event_error(plugin: Plugin, args: Any) -> None:
-    """Give the error of an event that has happened."""
+    """Raise the event's error, if it has one, for the caller to return."""
     event = plugin.handles.of(args.event, Event)
     if event.has_happened:
         event.result()

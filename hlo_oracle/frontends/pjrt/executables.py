@@ -1,4 +1,4 @@
-"""Compiled programs: what they take, give and cost, and their bytes."""
+"""PJRT functions of compiled programs: parameters, results, cost analysis, serialization."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FORMAT = "hlo_with_config"  # of the programs that clients are shown
 
 @dataclass(slots=True)
 class Executable:
-    """A compiled program; ``owned`` are handles of its layouts, which end with it."""
+    """A compiled program; ``owned`` are the handles of its layouts, which are destroyed with it."""
 
     program: Program
     kept: Kept = field(default_factory=Kept)
@@ -103,7 +103,7 @@ def executable_parameter_memory_kinds(plugin: Plugin, args: Any) -> None:
 
 
 def executable_optimized_program(plugin: Plugin, args: Any) -> None:
-    """Give the program as it was compiled: the client asks for its size first."""
+    """Return the compiled program's HLO; the client first asks for its size."""
     executable = _of(plugin, args)
     ranks = executable.program.ranks
     proto = with_config(executable.program.proto, ranks.replicas, ranks.partitions)
@@ -167,12 +167,12 @@ def executable_get_compile_options(plugin: Plugin, args: Any) -> None:
 
 
 def costs(program: Program) -> dict[str, float]:
-    """Return what XLA's cost analysis calls ``bytes accessed``: that of arguments and results."""
+    """Return the program's cost analysis: ``bytes accessed``, of arguments and results."""
     shapes = (*program.parameters, *program.results)
     return {"bytes accessed": float(sum(map(byte_count, shapes)))}
 
 
 def byte_count(shape: ArrayShape) -> int:
-    """Return the bytes of an array of a shape, none for a token."""
+    """Compute the bytes of an array of a shape; 0 for a token."""
     element = shape.element_type
     return shape.elements * element.numpy.itemsize if element.is_array else 0

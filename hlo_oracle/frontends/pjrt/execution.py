@@ -1,4 +1,4 @@
-"""Run executables on the buffers of devices."""
+"""PJRT functions that run executables on buffers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _POINTER = ctypes.c_void_p
 
 
 class ExecuteContext:
-    """A context that clients attach to an execution: nothing of it is read."""
+    """An execution context that a client may attach; nothing in it is used."""
 
 
 def execute_context_create(plugin: Plugin, args: Any) -> None:
@@ -39,7 +39,7 @@ def execute_context_destroy(plugin: Plugin, args: Any) -> None:
 
 
 def loaded_executable_execute(plugin: Plugin, args: Any) -> None:
-    """Run on one list of buffers for each device; the results are ready when it returns."""
+    """Execute on one list of buffers per device; the results are ready when it returns."""
     loaded = plugin.handles.of(args.executable, LoadedExecutable)
     if loaded.is_deleted:
         raise ArgumentError(f"the executable {loaded.program.name} was deleted")
@@ -67,9 +67,11 @@ def loaded_executable_execute(plugin: Plugin, args: Any) -> None:
 
 
 def _results(loaded: LoadedExecutable, arguments: Arguments) -> Sequence[Value]:
-    """Run on the arguments of this process's ranks; return their results.
+    """Run the program on the arguments of this process's ranks; return their results.
 
-    Ranks that exchange values with some of another process take the arguments of all."""
+    A program whose ranks exchange values with those of another process runs on the arguments of all
+    ranks in each process.
+    """
     program, devices = loaded.program, loaded.devices
     if not program.is_joint or len(loaded.addressable) == len(devices):
         return program.run(arguments)
@@ -81,7 +83,7 @@ def _results(loaded: LoadedExecutable, arguments: Arguments) -> Sequence[Value]:
 
 
 def _values(program: Program, buffers: Sequence[Buffer]) -> tuple[Array | None, ...]:
-    """Return the arrays of buffers; for a token that JAX keeps as an empty array, None."""
+    """Return the buffers' arrays; None for a token, which JAX may keep as an empty array."""
     values = tuple(buffer.value() for buffer in buffers)
     if not program.takes_tokens or len(values) != len(program.parameters):
         return values
@@ -90,7 +92,7 @@ def _values(program: Program, buffers: Sequence[Buffer]) -> tuple[Array | None, 
 
 
 def _judge(checks: Checks, program: Program, arguments: Arguments) -> None:
-    """Judge another compiler on the first call of a program, if it is one of one rank."""
+    """Judge another compiler on a program of one rank; note that others are not judged."""
     ranks = program.ranks.ranks
     if ranks == 1:
         values: Any = arguments[0]
@@ -100,9 +102,9 @@ def _judge(checks: Checks, program: Program, arguments: Arguments) -> None:
 
 
 def _devices(plugin: Plugin, loaded: LoadedExecutable, args: Any) -> Sequence[Device]:
-    """Return the devices that an execution is for; ArgumentError if the arguments are for others.
+    """Return the devices to execute on; ArgumentError if their number does not fit the arguments.
 
-    A portable executable runs on the device that the execution names.
+    A portable executable runs on the device named in the call.
     """
     if args.execute_device:
         return [plugin.handles.of(args.execute_device, Device)]
@@ -115,7 +117,7 @@ def _devices(plugin: Plugin, loaded: LoadedExecutable, args: Any) -> Sequence[De
 
 
 def _outputs(plugin: Plugin, program: Program, device: Device, result: Value) -> list[int]:
-    """Return the handles of buffers of a rank's result."""
+    """Create the buffers of a rank's results; return their handles."""
     arrays: Any = result if isinstance(result, tuple) else (result,)
     return [
         on_device(plugin, device, None if array is None else np.asarray(array), shape)
@@ -124,7 +126,7 @@ def _outputs(plugin: Plugin, program: Program, device: Device, result: Value) ->
 
 
 def _kept_arguments(options: Any) -> frozenset[int]:
-    """Return the numbers of the parameters that the client does not donate this time."""
+    """Return the numbers of donatable parameters that the client does not donate in this call."""
     if options is None:
         return frozenset()
     count = options.num_non_donatable_input_indices

@@ -1,4 +1,4 @@
-"""Read and write the memory of a client of PJRT: texts, lists, arrays, named values."""
+"""Read and write a client's memory: strings, lists, arrays, named values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STRING, _INT64, _INT64_LIST, _FLOAT, _BOOL = range(5)  # PJRT_NamedValue_Type
 
 
 class Kept:
-    """Keep C arrays for as long as the object that they describe, each made once."""
+    """C arrays that stay alive as long as the object that they describe, each built once."""
 
     __slots__ = ("_made",)
 
@@ -25,24 +25,26 @@ class Kept:
         self._made: dict[object, tuple[Any, int, object]] = {}
 
     def text(self, text: str | bytes) -> tuple[int, int]:
-        """Return the address and the size of a text."""
+        """Return the address and size of a string in C."""
         data = text.encode() if isinstance(text, str) else text
         return self._kept((str, data), lambda: (ctypes.create_string_buffer(data), len(data), None))
 
     def numbers(self, values: Sequence[int], kind: Any = ctypes.c_int64) -> tuple[int, int]:
-        """Return the address and the length of integers, pointers with ``kind=c_void_p``."""
+        """Return the address and length of an array of integers, of pointers with
+        ``kind=c_void_p``."""
         key = (kind, tuple(values))
         return self._kept(key, lambda: ((kind * max(1, len(values)))(*values), len(values), None))
 
     def texts(self, texts: Sequence[str]) -> tuple[int, int, int]:
-        """Return the addresses of texts' addresses and of their sizes, and how many they are."""
+        """Return the addresses of an array of strings and of an array of their sizes, and their
+        number."""
         places = [self.text(text) for text in texts]
         addresses, count = self.numbers([place for place, _ in places], ctypes.c_void_p)
         sizes, _ = self.numbers([size for _, size in places], ctypes.c_size_t)
         return addresses, sizes, count
 
     def named(self, values: Mapping[str, NamedValue]) -> tuple[int, int]:
-        """Return the address and the length of PJRT_NamedValues."""
+        """Return the address and length of an array of PJRT_NamedValues."""
         return self._kept((dict, tuple(values.items())), lambda: self._named(values))
 
     def _named(self, values: Mapping[str, NamedValue]) -> tuple[Any, int, object]:
@@ -55,7 +57,7 @@ class Kept:
         return made, len(values), None
 
     def _written(self, value: NamedValue) -> tuple[int, str, object, int]:
-        """Return the type of a value, its field of the union, what is written there, its size."""
+        """Return a value's type code, the union's field, the field's content, and its size."""
         if isinstance(value, str):
             address, size = self.text(value)
             return _STRING, "string_value", address, size
@@ -76,7 +78,7 @@ class Kept:
 
 
 def text_at(address: int | None, size: int) -> str:
-    """Read a text."""
+    """Read a string."""
     return bytes_at(address, size).decode("utf-8", "replace")
 
 
@@ -91,7 +93,7 @@ def numbers_at(address: int | None, count: int, kind: Any = ctypes.c_int64) -> l
 
 
 def write_numbers(address: int | None, values: Iterable[int], kind: Any = ctypes.c_void_p) -> None:
-    """Write pointers, or other integers; for none of them the address may be null."""
+    """Write pointers, or other integers; the address may be null if there are none."""
     written = list(values)
     if written:
         (kind * len(written)).from_address(address)[:] = written
@@ -120,7 +122,7 @@ def named_at(address: int | None, count: int) -> dict[str, NamedValue]:
 
 
 class _Memory:
-    """Describe memory to NumPy."""
+    """Memory in NumPy's array interface."""
 
     def __init__(self, interface: Mapping[str, object]) -> None:
         self.__array_interface__ = interface
@@ -132,7 +134,7 @@ def array_at(
     dtype: np.dtype[Any],
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """Return the array that lies at an address, row-major or with these strides in bytes."""
+    """View the memory at an address as an array, row-major or with the given strides in bytes."""
     if not address or 0 in dims:
         return np.empty(tuple(dims), dtype)
     # NumPy's names for types leave out those of ml_dtypes: their memory is that of integers.
@@ -148,6 +150,6 @@ def array_at(
 
 
 def address_of(array: Array) -> int:
-    """Return the address of an array's first element."""
+    """Return the address of an array's data."""
     address: int = array.__array_interface__["data"][0]
     return address

@@ -1,4 +1,4 @@
-"""Name Python objects by the opaque pointers that PJRT's functions take."""
+"""Map Python objects to the opaque pointers that PJRT's functions take."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Handles:
-    """Hold objects by the addresses of words of memory.
+    """Objects by handle: the address of a word of memory allocated for each.
 
     The words are zero: jaxlib reads the first one of a PJRT_Memory as a table of functions, which
     may be missing, and that of a PJRT_Error from version 0.114 on.
@@ -24,14 +24,14 @@ class Handles:
         return len(self._objects)
 
     def give(self, held: object) -> int:
-        """Return a new handle of an object, which is held until :meth:`drop`."""
+        """Create a handle that keeps an object alive until :meth:`drop`."""
         word = ctypes.c_void_p()
         handle = ctypes.addressof(word)
         self._objects[handle] = held, word
         return handle
 
     def of(self, handle: int | None, kind: type[T]) -> T:
-        """Return the object of a handle; ArgumentError if it is none of this kind."""
+        """Look up the object of a handle; ArgumentError if there is none of this type."""
         found, _ = self._objects.get(handle or 0, (None, None))
         if not isinstance(found, kind):
             told = "was destroyed, or never was" if found is None else type(found).__name__
@@ -39,5 +39,5 @@ class Handles:
         return found
 
     def drop(self, handle: int | None) -> object | None:
-        """Let go of an object; return it, or None if there was none."""
+        """Remove a handle; return its object, None if there was none."""
         return self._objects.pop(handle or 0, (None, None))[0]

@@ -1,6 +1,6 @@
-"""Let arrays of the plugin be shared with other libraries by DLPack: they lie in host memory.
+"""Let JAX share this platform's arrays by DLPack, as they lie in host memory.
 
-jaxlib exports from the platforms that it ships, and imports host memory to XLA:CPU alone.
+jaxlib itself exports from its own platforms only, and imports host memory to XLA:CPU only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _HERE = (CPU, 0)
 
 
 def allow() -> None:
-    """Let JAX export our arrays, and import host memory to our devices where they come first."""
+    """Patch JAX to export this platform's arrays, and to import host memory to it if it is the
+    default."""
     import jax
     from jax._src import array, dlpack
     from jax._src.typing import DLDeviceType
@@ -36,7 +37,7 @@ def _is_ours(array: Any) -> bool:
 
 
 def _exporter(known: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method that exports an array, with ours known."""
+    """Wrap the method that exports an array, adding this platform."""
 
     def __dlpack__(
         self: Any,
@@ -58,7 +59,7 @@ def _exporter(known: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _teller(known: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method that tells where an array lies, with ours known."""
+    """Wrap the method that returns an array's DLPack device, adding this platform."""
 
     def __dlpack_device__(self: Any) -> Any:
         from jax._src.typing import DLDeviceType

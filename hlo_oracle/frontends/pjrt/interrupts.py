@@ -1,8 +1,8 @@
-"""Ctrl-C while a client's call is on its way: hold it back until the program of the user goes on.
+"""Defer Ctrl-C during a client's call until the user's program continues.
 
-Python raises KeyboardInterrupt at the first instruction of Python that it comes to, which would be
-one of a function that C++ calls and that must not fail. So the first Ctrl-C waits for the call to
-end; a second one ends it with an error.
+Python raises KeyboardInterrupt between any two of its instructions, which may belong to a function
+that C++ calls and that must not fail. So the first Ctrl-C is held back until the call ends; a
+second one makes it fail with an error.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from types import FrameType
 
 
 class Interrupts:
-    """Handle SIGINT by the counters of shim.c at two addresses: how many functions run, and whether
-    an interrupt came in the meantime, which the library then gives to Python again."""
+    """A handler of SIGINT with two counters of shim.c, by address: how many calls are running, and
+    whether an interrupt came meanwhile, which the library then raises in Python again."""
 
     def __init__(self, inside: int, interrupted: int) -> None:
         self._inside = ctypes.c_int.from_address(inside)
@@ -24,15 +24,17 @@ class Interrupts:
         self._is_long = False
 
     def install(self) -> None:
-        """Take the place of Python's own handler; another one, and one of another thread, stays."""
+        """Replace Python's default handler; any other handler, or another thread's, is left."""
         is_own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if is_own and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, self.handle)
 
     def during(self, long: Callable[[], None]) -> None:
-        """Run a function that a second Ctrl-C ends; a callback of its program may run others.
+        """Run a function that a second Ctrl-C interrupts; its program's callbacks may run nested
+        calls.
 
-        Ctrl-C reaches the main thread alone, so what others run is not looked at."""
+        Ctrl-C reaches the main thread only, so calls in other threads are not covered.
+        """
         if threading.current_thread() is not threading.main_thread():
             long()
             return
@@ -43,7 +45,7 @@ class Interrupts:
             self._is_long = before
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Hold an interrupt back, or raise it."""
+        """Hold the first interrupt back; raise KeyboardInterrupt at the second."""
         if self._inside.value:
             was_interrupted = self._interrupted[0]
             self._interrupted[0] = 1

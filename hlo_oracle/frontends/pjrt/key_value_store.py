@@ -1,4 +1,4 @@
-"""The key-value store that processes of one client share: functions that the client hands over."""
+"""The key-value store shared by the processes of one client, through callbacks of the client."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _CallbackError = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p
 
 
 class KeyValueStore:
-    """Call PJRT_KeyValueGetCallback and PJRT_KeyValuePutCallback of the arguments of
-    PJRT_Client_Create. Raises Failed with the client's code and text."""
+    """A wrapper of PJRT_KeyValueGetCallback and PJRT_KeyValuePutCallback as given to
+    PJRT_Client_Create. Raises Failed with the client's status code and message."""
 
     def __init__(self, plugin: Plugin, args: Any) -> None:
         self._plugin = plugin
@@ -28,7 +28,7 @@ class KeyValueStore:
         self._error = _CallbackError(self._failed)  # held for as long as it may be called
 
     def get(self, key: str, seconds: float) -> bytes:
-        """Return the value of a key; wait until there is one."""
+        """Return the value of a key; wait for it for at most so many seconds."""
         args, _name = self._arguments("Get", key)
         args.give(timeout_in_ms=round(1000 * seconds))
         self._raise(self._get(ctypes.addressof(args)))
@@ -38,14 +38,15 @@ class KeyValueStore:
         return value
 
     def put(self, key: str, value: bytes) -> None:
-        """Give a key its value."""
+        """Store a value under a key."""
         args, _name = self._arguments("Put", key)
         held = ctypes.create_string_buffer(value)
         args.give(value=ctypes.addressof(held), value_size=len(value))
         self._raise(self._put(ctypes.addressof(args)))
 
     def _arguments(self, what: str, key: str) -> tuple[Any, object]:
-        """Return the arguments of a callback, and the memory of the key, to be held."""
+        """Build the arguments structure of a callback; return it with the key's memory, to keep
+        that alive."""
         name, encoded = f"KeyValue{what}Callback_Args", key.encode()
         held, args = ctypes.create_string_buffer(encoded), structure(name)()
         args.give(struct_size=declarations().sizes[name], key=ctypes.addressof(held))
@@ -54,7 +55,7 @@ class KeyValueStore:
         return args, held
 
     def _failed(self, code: int, text: int | None, size: int) -> int:
-        """Make a PJRT_Error: what the client's callbacks fail with."""
+        """Create the PJRT_Error by which a callback fails."""
         return self._plugin.handles.give(PjrtError(code, text_at(text, size)))
 
     def _raise(self, error: int | None) -> None:

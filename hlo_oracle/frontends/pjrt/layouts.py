@@ -1,4 +1,4 @@
-"""The extension Layouts: every array is row-major."""
+"""The PJRT extension Layouts: every array is row-major."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(slots=True)
 class MemoryLayout:
-    """The row-major layout of a rank."""
+    """The row-major layout of arrays of a rank."""
 
     rank: int
     kept: Kept = field(default_factory=Kept)
@@ -73,8 +73,7 @@ def layouts_pjrt_executable_get_parameter_layouts(plugin: Plugin, args: Any) -> 
 def _layouts(
     plugin: Plugin, executable: Executable, shapes: tuple[ArrayShape, ...]
 ) -> tuple[int, int]:
-    """Return the address of the layouts of shapes, and how many they are: they are the
-    executable's, which lets go of them."""
+    """Return the address and number of the layouts of shapes, which the executable owns."""
     made = executable.owned.get(shapes)
     if made is None:
         made = [plugin.handles.give(MemoryLayout(shape.rank)) for shape in shapes]

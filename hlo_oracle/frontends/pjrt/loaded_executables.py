@@ -1,4 +1,4 @@
-"""Compile programs and load them onto devices."""
+"""PJRT functions that compile programs and load them onto devices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(slots=True)
 class LoadedExecutable:
-    """A compiled program on devices; none for one that runs wherever it is told."""
+    """A compiled program loaded onto devices; without devices it is portable and runs on any."""
 
     program: Program
     devices: list[Device]
@@ -49,11 +49,11 @@ class LoadedExecutable:
 
     @property
     def addressable(self) -> list[Device]:
-        """The devices of this process."""
+        """The program's devices in this process."""
         return [device for device in self.devices if device.is_addressable]
 
     def is_first(self) -> bool:
-        """Test whether this is the first call, and note that there was one."""
+        """Return True at the first call only."""
         before, self.was_called = self.was_called, True
         return not before
 
@@ -71,7 +71,7 @@ def _compiled(plugin: Plugin, args: Any) -> Program:
 
 
 def _load(plugin: Plugin, program: Program, client: Client) -> int:
-    """Return the handle of a program loaded onto the devices of its options."""
+    """Load a program onto the devices of its options; return the handle."""
     known = {device.id: device for device in client.devices}
     ids = program.ranks.devices
     if not ids and program.ranks.ranks > 1:
@@ -98,7 +98,7 @@ def client_compile(plugin: Plugin, args: Any) -> None:
 
 
 def compile_(plugin: Plugin, args: Any) -> None:
-    """Compile for a topology: an executable that is not loaded."""
+    """Compile for a topology, without loading."""
     plugin.handles.of(args.topology, Topology)
     args.give(executable=plugin.handles.give(Executable(_compiled(plugin, args))))
 
@@ -161,7 +161,7 @@ def loaded_executable_get_device_assignment(plugin: Plugin, args: Any) -> None:
 
 
 def loaded_executable_addressable_device_logical_ids(plugin: Plugin, args: Any) -> None:
-    """Give the replica and the partition of each rank of this process."""
+    """Return the replica and partition of each rank of this process."""
     loaded = _loaded(plugin, args)
     partitions = loaded.program.ranks.partitions
     ranks = [rank for rank, device in enumerate(loaded.devices) if device.is_addressable]

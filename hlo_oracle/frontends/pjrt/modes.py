@@ -1,4 +1,5 @@
-"""Read how programs shall run: HLO_ORACLE_MODE and HLO_ORACLE_DEVICES, or a client's options."""
+"""Choose the mode and number of devices: HLO_ORACLE_MODE and HLO_ORACLE_DEVICES, or client
+options."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _MOST_DEVICES = 1024  # as interp.evaluate has it
 
 
 class Mode(Enum):
-    """fast and exact: C; interp: NumPy; check: exact C, and XLA:CPU judged beside it."""
+    """How programs run. fast and exact: as C; interp: in NumPy; check: as exact C, and XLA:CPU is
+    judged."""
 
     FAST = "fast"
     EXACT = "exact"
@@ -23,7 +25,7 @@ class Mode(Enum):
 
 
 def mode_of(options: Mapping[str, NamedValue], environ: Mapping[str, str]) -> Mode:
-    """Return the mode that the option ``mode`` or else HLO_ORACLE_MODE names, else fast."""
+    """Return the mode of the option ``mode``, else of HLO_ORACLE_MODE, else fast."""
     named = str(options.get("mode") or environ.get("HLO_ORACLE_MODE") or Mode.FAST.value)
     try:
         return Mode(named)
@@ -33,7 +35,7 @@ def mode_of(options: Mapping[str, NamedValue], environ: Mapping[str, str]) -> Mo
 
 
 def devices_of(options: Mapping[str, NamedValue], environ: Mapping[str, str]) -> int:
-    """Return the number of devices of the option ``devices`` or else HLO_ORACLE_DEVICES, else 1."""
+    """Return the number of the option ``devices``, else of HLO_ORACLE_DEVICES, else 1."""
     text = str(options.get("devices") or environ.get("HLO_ORACLE_DEVICES") or 1)
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= _MOST_DEVICES):
         raise ArgumentError(f"HLO_ORACLE_DEVICES={text}: a number from 1 to {_MOST_DEVICES}")
@@ -41,5 +43,5 @@ def devices_of(options: Mapping[str, NamedValue], environ: Mapping[str, str]) ->
 
 
 def version_text() -> str:
-    """Return what clients see as the platform's version."""
+    """Return the platform's version string for clients."""
     return f"hlo-oracle {__version__}"

@@ -1,6 +1,6 @@
-"""Divide programs of several partitions by their shardings: XLA's partitioner does it.
+"""Partition programs of several partitions by their shardings, with XLA's SPMD partitioner.
 
-It runs within a compilation for the CPU, in a process of its own, as it may crash; what it made is
+It runs within a compilation for the CPU, in a process of its own, as it may crash; its output is
 dumped after its pass and kept in the cache of libraries.
 """
 
@@ -31,7 +31,7 @@ _PRELOAD = ("jaxlib.xla_client",)
 
 @dataclass(frozen=True, slots=True)
 class Partitioned:
-    """The HloModuleProto of a program for one partition, or why there is none."""
+    """The HloModuleProto of a program for one partition, or the reason why there is none."""
 
     proto: bytes = b""
     error: str = ""
@@ -39,8 +39,8 @@ class Partitioned:
 
 @contextmanager
 def opened() -> Iterator[Callable[[bytes, bytes, int], Partitioned]]:
-    """Yield the function that partitions in a process of its own: StableHLO and a
-    CompileOptionsProto that names no device from ``devices`` on."""
+    """Yield the function that partitions, for a worker process: it takes StableHLO, a
+    CompileOptionsProto and a number of devices, above all device ids in the options."""
     os.environ.pop("XLA_FLAGS", None)
     from jaxlib import xla_client
 
@@ -69,14 +69,14 @@ def opened() -> Iterator[Callable[[bytes, bytes, int], Partitioned]]:
 
 
 class Partitioner:
-    """Partition programs in a process that is started for the first one."""
+    """Partitions programs in a process that is started at the first use."""
 
     def __init__(self) -> None:
         self._pool: WorkerPool[Partitioned] | None = None
 
     def __call__(self, code: bytes, options: bytes, devices: int) -> bytes:
-        """Return the HloModuleProto of a program of StableHLO for one partition; Error if there is
-        none."""
+        """Partition a StableHLO program; return the HloModuleProto for one partition, or raise
+        Error."""
         kept = open_cache(default_directory(os.environ))
         key = digest(["partitioned", version("jaxlib"), code.hex(), options.hex(), str(devices)])
         made = remembered(kept, key, lambda: self._made(code, options, devices).hex())

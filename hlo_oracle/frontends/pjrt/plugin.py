@@ -1,4 +1,4 @@
-"""Hold what the functions of the plugin share."""
+"""The state shared by the plugin's functions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hlo_oracle.frontends.pjrt.partitioning import Partitioner
 
 @dataclass(slots=True)
 class Plugin:
-    """Hold the objects that clients know by pointers, and texts that live as long as the process.
+    """Handles of the objects that clients hold, and strings that live as long as the process.
 
-    ``mode`` is chosen when a client is created.
+    ``mode`` is None until a client is created.
     """
 
     nothing_to_free: int = 0  # a C function for clients to call: what they get, the objects hold
@@ -33,11 +33,11 @@ class Plugin:
     partitioner: Partitioner = field(default_factory=Partitioner)
 
     def next_name(self) -> str:
-        """Return a name that the next client has in each of its processes."""
+        """Make a name for the next client, the same in each of its processes."""
         return f"hlo_oracle/{next(self.names)}"
 
     def choose(self, mode: Mode) -> None:
-        """Choose how programs that are compiled from now on run."""
+        """Set the mode of programs compiled from now on."""
         self.mode = mode
         if self.interrupts is not None:
             self.interrupts.install()

@@ -1,9 +1,9 @@
-"""Processes whose devices are those of one client (``jax.distributed``), on one machine.
+"""Connect the processes of one client (``jax.distributed``) on one machine.
 
 They find each other by the client's key-value store, and are connected in pairs on the loopback
 interface, authenticated by a random key of the store; messages are bytes of arrays, never pickled
-objects. A program whose ranks exchange values runs in each process, on the arguments of all of
-its ranks, which the processes give to each other first; evaluation is exact, so that all of them
+objects. A program whose ranks exchange values runs in each process, on the arguments of all of its
+ranks, which the processes give to each other first; evaluation is exact, so that all of them
 compute the same bits, and each keeps the results of its own devices.
 """
 
@@ -33,7 +33,7 @@ Row = tuple[Array | None, ...]  # a rank's arguments; None for a token
 
 
 class Store(Protocol):
-    """A key-value store that all processes see."""
+    """A key-value store that all processes can access."""
 
     def get(self, key: str, seconds: float) -> bytes: ...
     def put(self, key: str, value: bytes) -> None: ...
@@ -41,7 +41,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Process ``number`` among those that have so many ``devices`` each."""
+    """The processes of a client, ``devices`` each, of which this is ``number``."""
 
     number: int
     devices: tuple[int, ...]
@@ -56,10 +56,11 @@ class Processes:
         owners: Sequence[int],
         mine: Sequence[Row],
     ) -> list[Row]:
-        """Return the arguments of all ranks of a program, the process of each being in ``owners``.
+        """Gather the arguments of all ranks of a program; ``owners`` has the process of each rank.
 
-        Raises CollectiveError if another process runs another program, or none for too long, and
-        DeviceError if it ended."""
+        Raises CollectiveError if another process runs another program, or none in time, and
+        DeviceError if it ended.
+        """
         others = sorted(set(owners) - {self.number})
         sent = [array.tobytes() for row in mine for array in row if array is not None]
         arrays = sum(shape.element_type.is_array for shape in shapes)
@@ -82,15 +83,16 @@ class Processes:
         ]
 
     def leave(self) -> None:
-        """Close the connections."""
+        """Close all connections."""
         for connection in self.connections.values():
             connection.close()
 
     def _exchanged(self, other: int, sent: Sequence[bytes], count: int) -> list[bytes]:
-        """Send messages to another process, and return as many as it sends.
+        """Send messages to another process and receive as many.
 
-        The one with the lower number sends first, and each meets the others in ascending order, so
-        that no circle of processes waits for each other."""
+        The process with the lower number sends first, and each process meets the others in
+        ascending order, so that no cycle of processes waits for each other.
+        """
         connection, received = self.connections[other], []
         try:
             for is_sending in (self.number < other, self.number > other):
@@ -104,7 +106,7 @@ class Processes:
         return received
 
     def _received(self, other: int) -> bytes:
-        """Wait for a message, in steps that let Ctrl-C through."""
+        """Receive a message, waiting in steps so that Ctrl-C is handled."""
         end = time.monotonic() + self.seconds
         while not self.connections[other].poll(0.5):
             if time.monotonic() > end:
@@ -116,7 +118,7 @@ class Processes:
 
 
 def _row(shapes: Sequence[ArrayShape], messages: Iterator[bytes]) -> Row:
-    """Return a rank's arguments, whose arrays come as the bytes of their elements."""
+    """Decode a rank's arguments from the bytes of their elements."""
     return tuple(
         np.ndarray(shape.dims, shape.element_type.numpy, bytearray(next(messages)))
         if shape.element_type.is_array
@@ -128,8 +130,8 @@ def _row(shapes: Sequence[ArrayShape], messages: Iterator[bytes]) -> Row:
 def joined(
     options: Mapping[str, NamedValue], store: Store | None, devices: int, name: str
 ) -> Processes:
-    """Join the processes that the options of a client count (``node_id`` of ``num_nodes``), each
-    with so many devices of its own; ``name`` tells clients of the same processes apart.
+    """Connect the processes of a client (options ``node_id`` and ``num_nodes``), each with its
+    number of devices; ``name`` tells several clients of the same processes apart.
 
     Raises Unsupported without a store, and for processes of several machines.
     """
@@ -161,7 +163,8 @@ _COUNTED = (("node_id", 0), ("num_nodes", 1))
 def _connected(
     listener: Listener, number: int, addresses: Sequence[tuple[str, int]], key: bytes
 ) -> dict[int, Connection]:
-    """Call the processes before this one, and accept calls of those after it."""
+    """Connect to the processes with lower numbers, and accept connections of those with higher
+    ones."""
     connections = {}
     try:
         for other in range(number):

@@ -1,4 +1,4 @@
-"""Programs: read, verified, and made ready to run in a mode."""
+"""Read, verify and compile programs for a mode."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _FORMAT = "hlo-oracle executable 1"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that is ready to run.
+    """A compiled program.
 
-    ``text`` is its HLO, ``proto`` the same as an HloModuleProto, ``options`` those of its
-    compilation as bytes. ``donated`` are the numbers of parameters whose buffers a run uses up;
-    ``takes_tokens`` says whether a parameter is a token.
+    ``text`` is its HLO, ``proto`` the same as an HloModuleProto, ``options`` its compile options as
+    bytes. ``donated`` are the numbers of parameters whose buffers a run consumes; ``takes_tokens``
+    says whether a parameter is a token.
     """
 
     name: str
@@ -55,18 +55,18 @@ class Program:
 
     @property
     def is_joint(self) -> bool:
-        """Whether a run takes the arguments of all ranks: where there is C, each rank runs for
-        itself."""
+        """Whether all ranks run together, on the arguments of all; as C each rank runs on its
+        own."""
         return self.ranks.ranks > 1 and not self.code_bytes
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what decides the results."""
+        """A hash of all that determines the results."""
         parts = (self.mode.value, str(self.ranks), self.text)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def serialized(self) -> bytes:
-        """Return what :func:`deserialized` reads. The C is kept in the cache of libraries."""
+        """Encode the program for :func:`deserialized`; its C stays in the cache of libraries."""
         kept = {"format": _FORMAT, "mode": self.mode.value, "text": self.text}
         binary = {"options": self.options.hex(), "proto": self.proto.hex()}
         return json.dumps(kept | binary).encode()
@@ -75,9 +75,9 @@ class Program:
 def compiled(
     code: bytes, form: str, options: bytes, mode: Mode, partitioner: Partitioner
 ) -> Program:
-    """Compile a program in a format of PJRT_Program for a mode.
+    """Compile a program, given in a PJRT_Program's format, for a mode.
 
-    Raises Error for what cannot be read, partitioned or compiled.
+    Raises Error for a program that cannot be read, partitioned or compiled.
     """
     text, proto = converted(code, form)
     ranks = compile_options(options)
@@ -89,8 +89,8 @@ def compiled(
 
 
 def deserialized(data: bytes, options: bytes = b"") -> Program:
-    """Make a program ready again that :meth:`Program.serialized` kept; ``options``, if there are
-    any, replace those that it was compiled with: they name other devices."""
+    """Restore a program from :meth:`Program.serialized`. Non-empty ``options`` replace those it was
+    compiled with, as they name other devices."""
     try:
         kept = json.loads(data)
         if kept["format"] != _FORMAT:
@@ -103,7 +103,7 @@ def deserialized(data: bytes, options: bytes = b"") -> Program:
 
 
 def of_text(text: str, proto: bytes, options: bytes, mode: Mode) -> Program:
-    """Make a program of HLO text ready to run."""
+    """Compile a program of HLO text."""
     ranks = compile_options(options)
     module = hlo.parse(text)
     hlo.verify(module)
@@ -122,10 +122,11 @@ def of_text(text: str, proto: bytes, options: bytes, mode: Mode) -> Program:
 
 
 def runner(module: Module, mode: Mode, ranks: rank_runs.Ranks) -> tuple[Run, int]:
-    """Return the function that runs a module on each rank's arguments, and the size of its C.
+    """Make the function that runs a module on each rank's arguments; return it, and the size of its
+    C (0 if it is interpreted).
 
-    Ranks that exchange values are interpreted: generated C is one rank. So is, with a warning, what
-    the backend does not take.
+    Ranks that exchange values are interpreted, as C runs a single rank; so is, with a warning, a
+    module that the backend does not support.
     """
 
     def interpreted(arguments: Arguments) -> tuple[Value, ...]:
@@ -154,7 +155,7 @@ def runner(module: Module, mode: Mode, ranks: rank_runs.Ranks) -> tuple[Run, int
 
 
 def _calling_python(module: Module, ranks: rank_runs.Ranks) -> Run:
-    """Return the function that interprets a module whose custom calls are callbacks."""
+    """Make the function that interprets a module whose custom calls are callbacks."""
 
     def run(arguments: Arguments) -> tuple[Value, ...]:
         given: Any = arguments[0] if ranks.size == 1 else arguments
@@ -170,7 +171,7 @@ def _calling_python(module: Module, ranks: rank_runs.Ranks) -> Run:
 
 
 def _array(shape: Any) -> ArrayShape:
-    """Return the shape of a parameter; PJRT has no tuples."""
+    """Return a parameter's shape, which must be an array: PJRT has no tuples."""
     if isinstance(shape, TupleShape):
         raise Unsupported("a parameter that is a tuple: clients of PJRT pass arrays")
     assert isinstance(shape, ArrayShape)
@@ -178,7 +179,7 @@ def _array(shape: Any) -> ArrayShape:
 
 
 def _donated(module: Module) -> frozenset[int]:
-    """Return the numbers of the parameters whose buffers a result may take over."""
+    """Return the numbers of the parameters that may alias a result or are donated."""
     aliases: Any = module.attributes.get("input_output_alias", ())
     donors: Any = module.attributes.get("buffer_donor", ())
     return frozenset(entry.number for entry in (*aliases, *donors))

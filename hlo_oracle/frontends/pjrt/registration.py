@@ -13,7 +13,7 @@ _PRIORITY = -1  # behind the CPU's, 0, where nobody names an order
 
 
 def register() -> None:
-    """Build and load the library; tell JAX of it, and how to lower for it."""
+    """Build and load the library; register the plugin and its lowering rules with JAX."""
     from jax._src import xla_bridge  # where plugins register: there is no public name
     from jaxlib import xla_client
 
@@ -27,7 +27,7 @@ def register() -> None:
 
 
 def _allow_donation() -> None:
-    """Tell JAX that buffers which are donated are used up."""
+    """Tell JAX that this platform consumes donated buffers."""
     from jax._src.interpreters import mlir
 
     if PLATFORM not in mlir._platforms_with_donation:
@@ -35,8 +35,8 @@ def _allow_donation() -> None:
 
 
 def _lower_as_for_the_cpu() -> None:
-    """Use JAX's rules for the CPU where it has no general ones, also those of modules that are
-    imported later: calls of LAPACK, which are known here by the same names."""
+    """Use JAX's lowering rules of the CPU where there are no general ones (calls of LAPACK, which
+    are supported here by the same names), also those that modules imported later register."""
     from jax._src.interpreters import mlir
 
     rules: dict[str, Any] = mlir._platform_specific_lowerings

@@ -1,4 +1,5 @@
-"""Build the library that clients of PJRT load, and fill its table with Python functions."""
+"""Build the shared library that PJRT clients load, and fill its function table with Python
+functions."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ class _Shim(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class _Filled:
-    """The objects behind a filled table, held for as long as the process lives."""
+    """The objects behind a filled function table, kept alive for the life of the process."""
 
     plugin: Plugin
     callbacks: tuple[Any, ...]
@@ -77,16 +78,16 @@ class _Filled:
 
 
 def built() -> Path:
-    """Return the path of the library, compiled if it is not cached; it is not loaded."""
+    """Return the library's path, compiled if it is not cached, without loading it."""
     kept = open_cache(default_directory(os.environ))
     sources = {_SOURCE.name: _SOURCE.read_text("ascii")}
     return build(sources, known_compiler(os.environ, kept), kept)
 
 
 def library() -> Path:
-    """Build the library, load it into this process, fill its table; return its path.
+    """Build the library, load it into this process and fill its table; return its path.
 
-    A client of PJRT in this process can load that path then. Raises ToolchainError.
+    A PJRT client in this process can then load that path. Raises ToolchainError.
     """
     path = built()
     loaded = ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_NODELETE)
@@ -96,7 +97,7 @@ def library() -> Path:
 
 @cache  # what it returns is held as long as the process lives, as the table is
 def fill(address: int) -> _Filled:
-    """Fill the ``struct shim`` at an address: PJRT_Api with its extensions."""
+    """Fill the ``struct shim`` at an address with the PJRT_Api and its extensions."""
     shim = _Shim.from_address(address)
     interrupts = Interrupts(address + _Shim.inside.offset, address + _Shim.is_interrupted.offset)
     plugin, known = Plugin(shim.nothing, interrupts), declarations()
@@ -118,8 +119,8 @@ def fill(address: int) -> _Filled:
 
 
 def entry(plugin: Plugin, name: str) -> Callable[[int], int | None]:
-    """Return the function that a client calls by a name: of the address of the arguments, giving
-    a PJRT_Error or None."""
+    """Make the C-callable function of a PJRT name: it takes the address of its arguments, and
+    returns a PJRT_Error or None."""
     function, from_address = functions().get(snake_case(name)), structure(name).from_address
     size = declarations().sizes[name]
     if function is None:
@@ -150,8 +151,8 @@ def entry(plugin: Plugin, name: str) -> Callable[[int], int | None]:
 
 @contextmanager
 def _extended(address: int, size: int) -> Iterator[int]:
-    """Yield the address of arguments with all fields: an older client has fewer, and what lies
-    behind them is not theirs."""
+    """Yield the address of arguments that have all fields: an older client's structure is shorter,
+    and the memory behind it is not the callee's to read."""
     given = _Size.from_address(address).value
     own = ctypes.create_string_buffer(size + _WORD)
     ctypes.memmove(own, address, given)
@@ -161,14 +162,14 @@ def _extended(address: int, size: int) -> Iterator[int]:
 
 @cache
 def functions() -> dict[str, Function]:
-    """Find the functions of the plugin by name, ``client_create`` for PJRT_Client_Create."""
+    """Map names such as ``client_create`` (for PJRT_Client_Create) to the plugin's functions."""
     return {
         name.rstrip("_"): getattr(column, name) for column in _COLUMNS for name in column.__all__
     }
 
 
 def snake_case(name: str) -> str:
-    """Return ``client_create`` for ``Client_Create``."""
+    """Convert ``Client_Create`` to ``client_create``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
@@ -180,6 +181,6 @@ def _unimplemented(name: str) -> Function:
 
 
 def _extension(kind: int, after: int, entries: list[int]) -> Any:
-    """Return the struct of an extension: PJRT_Extension_Base, and these functions."""
+    """Build the structure of an extension: a PJRT_Extension_Base and its functions."""
     size = 3 + len(entries)
     return (ctypes.c_void_p * size)(size * _WORD, kind, after, *entries)

@@ -1,4 +1,4 @@
-"""Read programs as clients hand them over: StableHLO by jaxlib, in this process.
+"""Convert programs that clients hand over, StableHLO, by jaxlib in this process.
 
 The client has parsed the program by the same library as a rule; a process of its own for each
 (:mod:`hlo_oracle.loading.conversion`) takes half a second.
@@ -21,7 +21,7 @@ _FALLBACK = (1, 0, 0), (0, 9, 0)  # without jaxlib nothing is read
 
 @cache
 def versions() -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the version of StableHLO that jaxlib has, and the oldest that it reads."""
+    """Return jaxlib's version of StableHLO, and the oldest version that it reads."""
     try:
         from jaxlib.mlir.dialects import stablehlo
     except ImportError:
@@ -32,17 +32,17 @@ def versions() -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def with_config(proto: bytes, replicas: int, partitions: int) -> bytes:
-    """Return the HloModuleProtoWithConfig of an HloModuleProto; of its
-    configuration, the entry's layout, as the module's shapes have it, and the numbers of ranks."""
+    """Wrap an HloModuleProto as an HloModuleProtoWithConfig, whose configuration has the entry's
+    layout, as in the module's shapes, and the numbers of ranks."""
     shapes = messages(proto, _HOST_PROGRAM_SHAPE)[-1]
     config = message([(1, shapes), (4, replicas), (5, partitions)])
     return message([(1, proto), (2, config)])
 
 
 def converted(code: bytes, form: str) -> tuple[str, bytes]:
-    """Return HLO text and the HloModuleProto of a program in a format of PJRT_Program.
+    """Convert a program, in a format of PJRT_Program, to HLO text and an HloModuleProto.
 
-    Raises Error for what jaxlib does not take.
+    Raises Error for a program that jaxlib does not accept.
     """
     if form != MLIR:
         raise Unsupported(f"a program in the format {form!r}: {MLIR!r} is taken")
@@ -59,7 +59,7 @@ def converted(code: bytes, form: str) -> tuple[str, bytes]:
 
 
 def text_of(proto: bytes) -> str:
-    """Return HLO text of an HloModuleProto."""
+    """Convert an HloModuleProto to HLO text."""
     from jaxlib import _hlo  # type: ignore[attr-defined]
 
     return printed(_hlo.HloModule.from_serialized_hlo_module_proto(proto))

@@ -1,4 +1,4 @@
-"""The topology: so many devices, in a line."""
+"""PJRT functions of the topology: a number of devices in a line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(slots=True)
 class Topology:
-    """The descriptions of devices."""
+    """The descriptions of a client's devices."""
 
     descriptions: tuple[Description, ...]
     kept: Kept = field(default_factory=Kept)
@@ -38,7 +38,7 @@ class Topology:
 
 
 def topology(plugin: Plugin, descriptions: tuple[Description, ...]) -> Topology:
-    """Make the topology of devices."""
+    """Create a topology of device descriptions, and its handle."""
     made = Topology(descriptions)
     made.handle = plugin.handles.give(made)
     return made
@@ -53,7 +53,7 @@ def _of_count(plugin: Plugin, count: int) -> Topology:
 
 
 def topology_description_create(plugin: Plugin, args: Any) -> None:
-    """Describe so many devices as a client would have; the name is not looked at."""
+    """Create the topology of a client with the given options; the name is ignored."""
     options = named_at(args.create_options, args.num_options)
     args.give(topology=_of_count(plugin, devices_of(options, os.environ)).handle)
 

@@ -1,4 +1,4 @@
-"""Copy arrays from the host to devices, back, and from one to another."""
+"""PJRT functions that copy arrays between the host and devices."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def client_buffer_from_host_buffer(plugin: Plugin, args: Any) -> None:
 
 
 def _is_usable(array: Array) -> bool:
-    """Test for memory that a buffer can be without a copy."""
+    """Test for memory that can back a buffer without a copy."""
     return array.flags.c_contiguous and array.size > 0 and not address_of(array) % _ALIGNMENT
 
 
@@ -101,7 +101,8 @@ def client_create_uninitialized_buffer(plugin: Plugin, args: Any) -> None:
 
 
 def client_create_view_of_device_buffer(plugin: Plugin, args: Any) -> None:
-    """Make a buffer of memory that the client keeps until it is told: devices use the host's."""
+    """Create a buffer on the client's memory, which it keeps until told: devices use the host's
+    memory."""
     device = device_of(plugin, args.device, args.memory)
     dims = tuple(numbers_at(args.dims, args.num_dims))
     shape = ArrayShape(element_type(args.element_type), dims)
@@ -121,7 +122,7 @@ def _copied(plugin: Plugin, handle: int, device: Device) -> int:
 
 
 def _strides(layout: int | None, dims: Sequence[int], itemsize: int) -> list[int] | None:
-    """Return the strides in bytes of a PJRT_Buffer_MemoryLayout; None is row-major."""
+    """Compute the strides in bytes of a PJRT_Buffer_MemoryLayout; None means row-major."""
     if not layout:
         return None
     read = structure("Buffer_MemoryLayout").from_address(layout)
@@ -138,7 +139,7 @@ def _strides(layout: int | None, dims: Sequence[int], itemsize: int) -> list[int
 
 
 def _require_row_major(layout: int | None, rank: int) -> None:
-    """Raise Unsupported for a layout of a device buffer that is not ours."""
+    """Raise Unsupported for a device layout that is not row-major."""
     strides = _strides(layout, [2] * rank, 1)
     if strides is not None and strides != sorted(strides, reverse=True):
         raise Unsupported("devices keep arrays row-major: another layout was asked for")

@@ -33,10 +33,11 @@ def backend(module: Any, inputs: Sequence[Any], **named: Any) -> Callable[..., A
 def explain(
     function: Callable[..., Any] | None = None, *arguments: Any, **named: Any
 ) -> Explanation:
-    """Return what of a function or a model becomes C, what PyTorch runs instead, and why.
+    """Report which operations of a function or a model become C, which PyTorch runs instead, and
+    why.
 
     It is compiled anew and called once with ``arguments``; ``options`` are those of torch.compile.
-    Without a function: of the graphs that this process compiled last, 256 at most.
+    Without a function: the graphs that this process compiled last, 256 at most.
     """
     _require()
     from hlo_oracle.frontends.torch import graph_compiler
@@ -47,8 +48,8 @@ def explain(
 def lowered(
     function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> TracedFunction | None:
-    """Make a program of a function and its arguments if it is a module of PyTorch or takes its
-    tensors; else None. PyTorch is not imported for that: whoever has a tensor did."""
+    """Lower a function and its arguments to a program if it is a module of PyTorch or takes its
+    tensors; else None. PyTorch is not imported for the test: whoever has a tensor did."""
     if "torch" not in sys.modules:
         return None
     from hlo_oracle.frontends.torch import functions

@@ -1,4 +1,5 @@
-"""Compile nodes of a graph to C, for each shape of their inputs, and run them on tensors."""
+"""Compile the nodes of a graph's stage to C, for each layout of their inputs, and run them on
+tensors."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ from hlo_oracle.loading import objects
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to compile: ``numerics``, ``threads`` and ``cache`` are those of
-    :func:`backend_c.compile`. Without ``fallback``, what does not convert is an error."""
+    """Compile options: ``numerics``, ``threads`` and ``cache`` are those of
+    :func:`backend_c.compile`. Without ``fallback``, an operation that does not convert is an
+    error."""
 
     numerics: str = "fast"
     threads: int | None = None
@@ -34,7 +36,7 @@ class Options:
 
     @classmethod
     def of(cls, given: dict[str, Any] | None) -> Options:
-        """Make options of those that torch.compile was given."""
+        """Make options of torch.compile's dictionary; ArgumentError for an unknown name."""
         known = list(cls.__dataclass_fields__)
         for name in given or {}:
             if name not in known:
@@ -43,8 +45,8 @@ class Options:
 
 
 class Layout(NamedTuple):
-    """How a tensor lies in memory: its type, sizes and strides, and its dimensions from the slowest
-    to the fastest, in which C sees it."""
+    """A tensor's layout in memory: its type, sizes and strides, and its dimensions ordered from the
+    slowest to the fastest; C sees the dimensions in that order."""
 
     dtype: Any
     sizes: tuple[int, ...]
@@ -53,18 +55,19 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, tensor: Any) -> Layout:
-        """Describe a tensor."""
+        """Return the layout of a tensor."""
         sizes, strides = tuple(tensor.shape), tuple(tensor.stride())
         return cls(tensor.dtype, sizes, strides, order_of(sizes, strides))
 
     @property
     def shape(self) -> Any:
-        """The array that C sees, as JAX describes one."""
+        """The shape and type that C sees, as a JAX ShapeDtypeStruct."""
         sizes, dtype = [self.sizes[n] for n in self.order], numpy_type(self.dtype)
         return jax.ShapeDtypeStruct(sizes, dtype)  # type: ignore[no-untyped-call]
 
     def array(self, tensor: Any) -> Any:
-        """Return a tensor's memory, or a copy of it in this order where it lies otherwise."""
+        """View a tensor's memory as an array with dimensions in this order; a copy if it has
+        another layout."""
         array = array_of(tensor)
         return array.transpose(self.order) if self.order else array
 
@@ -73,8 +76,8 @@ Key = tuple[Any, ...]  # a Layout, or a number, for each input
 
 
 class Specialization(NamedTuple):
-    """Hold C for inputs of one layout each, with its HLO: the inputs that are tensors, and of each
-    output the inverse of the order in which it comes, or the number that it is."""
+    """C and HLO for inputs of one layout each: the inputs that are tensors; and for each output the
+    inverse permutation of its dimensions, or the number that it is."""
 
     text: str
     executable: backend_c.Executable
@@ -82,7 +85,7 @@ class Specialization(NamedTuple):
     outputs: tuple[Any, ...]
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """Run on tensors; return new ones."""
+        """Run on tensors; return new tensors and numbers."""
         arrays = [layout.array(inputs[n]) for n, layout in self.layouts]
         value: Any = self.executable(*arrays)
         result = iter(value if isinstance(value, tuple) else (value,))
@@ -98,9 +101,9 @@ def _tensor(array: Any, inverse: tuple[int, ...]) -> Any:
 
 
 class CompiledStage:
-    """Run nodes on the values of ``inputs``; the result has the values of ``outputs``.
+    """A stage of a graph: runs nodes on the values of ``inputs``, and returns those of ``outputs``.
 
-    C is made for each layout of the inputs. ``source`` names the stage in messages.
+    C is compiled for each layout of the inputs.
     """
 
     def __init__(
@@ -113,7 +116,7 @@ class CompiledStage:
         self.__name__ = "compiled_stage"  # FX asks callables for it
 
     def __call__(self, *inputs: Any) -> list[Any]:
-        """Run on tensors and numbers, compiled at the first call with these layouts."""
+        """Run on tensors and numbers; compile at the first call with their layouts."""
         key = tuple(
             (x.dtype, x.shape, x.stride()) if isinstance(x, torch.Tensor) else (type(x), x)
             for x in inputs
@@ -127,7 +130,7 @@ class CompiledStage:
 
     @property
     def executables(self) -> tuple[backend_c.Executable, ...]:
-        """The programs compiled so far, in order."""
+        """The executables compiled so far, in order."""
         return tuple(made.executable for made in self._made.values())
 
     @property
@@ -136,7 +139,8 @@ class CompiledStage:
         return tuple(made.text for made in self._made.values())
 
     def prepare(self, given: Sequence[Any]) -> Specialization:
-        """Compile for layouts and numbers; Unsupported (a NodeError where one node is to blame)."""
+        """Compile for layouts and numbers. Raises Unsupported; a NodeError if a single node is the
+        reason."""
         key = tuple(
             (x.dtype, torch.Size(x.sizes), x.strides) if isinstance(x, Layout) else (type(x), x)
             for x in given
@@ -157,7 +161,8 @@ class CompiledStage:
         return made
 
     def _lowered(self, given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
-        """Return the HLO for layouts and numbers, and what each output is of its result."""
+        """Lower the nodes to HLO for layouts and numbers; return it, and how each output is made
+        from its result (see :class:`Specialization`)."""
         outputs: list[Any] = []
 
         def function(*arrays: Any) -> Any:
@@ -167,6 +172,7 @@ class CompiledStage:
                 for node, x in zip(self._inputs, given, strict=True)
             }
             computed(self._nodes, values)
+            # JAX may trace this function more than once.
             outputs.clear()
             return [_output(values[node], node, outputs) for node in self._outputs
                     if not _is_number(values[node], outputs)]  # fmt: skip
@@ -176,7 +182,8 @@ class CompiledStage:
 
 
 def _is_number(value: Any, outputs: list[Any]) -> bool:
-    """Test for an output that is known, a size for instance; it is remembered as it is."""
+    """Test for an output that is a number known at compile time (a size, say), and append it to
+    ``outputs``."""
     if isinstance(value, bool | int | float):
         outputs.append(value)
         return True
@@ -184,14 +191,15 @@ def _is_number(value: Any, outputs: list[Any]) -> bool:
 
 
 def _output(value: Any, node: Node, outputs: list[Any]) -> Any:
-    """Return an output in the order in which torch expects it in memory."""
+    """Permute an output to the order of dimensions that torch expects in memory; append the
+    inverse."""
     order = _expected_order(node, value.ndim)
     outputs.append(tuple(np.argsort(order).tolist()))
     return jnp.transpose(value, order)
 
 
 def _expected_order(node: Node, rank: int) -> tuple[int, ...]:
-    """Return the order of an output's dimensions in memory; of symbolic strides, row-major."""
+    """Return the memory order of an output's dimensions; row-major if strides are symbolic."""
     fake = node.meta["val"]
     strides = [*fake.shape, *fake.stride()]
     if not all(isinstance(x, int) for x in strides):
@@ -200,20 +208,20 @@ def _expected_order(node: Node, rank: int) -> tuple[int, ...]:
 
 
 def _in_order(array: Any, order: tuple[int, ...]) -> Any:
-    """Return an array that comes in the order of its memory with its dimensions as torch has
-    them."""
+    """Permute an array from memory order to torch's order of dimensions."""
     return jnp.transpose(array, np.argsort(order).tolist()) if order else array
 
 
 def lowered_text(function: Any, shapes: Sequence[Any]) -> str:
-    """Return the HLO of a function of arrays as XLA:CPU would get it, 64 bits wide where asked."""
+    """Lower a function of arrays to HLO text as for XLA:CPU, with 64-bit types enabled."""
     with jax.enable_x64(True):
         traced = jax.jit(function, keep_unused=True).trace(*shapes)
         return jax_functions.text_of(traced.lower(lowering_platforms=("cpu",)))
 
 
 def _blamed(nodes: Sequence[Node], error: Unsupported) -> Unsupported:
-    """Return the error with the node whose instruction it names, if it names one."""
+    """Convert an error to a NodeError of the node whose name it contains; if none, return it
+    unchanged."""
     names = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", str(error).partition("(from ")[2]))
     for node in nodes:
         if node.name in names:

@@ -1,6 +1,7 @@
-"""Choose the operations that AOTAutograd writes out in simpler ones.
+"""Choose the operations that AOTAutograd decomposes into simpler ones.
 
-All that make core ATen of ATen are taken, and some of core ATen's own that are formulas of others.
+All decompositions of ATen into core ATen are used, and some of core ATen's own operations that are
+formulas of others.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def table() -> Decompositions:
 
 
 def _native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
-    """Drop elements as PyTorch's eager dropout on the CPU does: with the same random numbers."""
+    """Compute dropout as PyTorch's eager kernel on the CPU: with the same random numbers."""
     if train is False or p == 0:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     if p == 1:

@@ -1,4 +1,4 @@
-"""Say what of PyTorch's graphs became C and what PyTorch runs, and why."""
+"""Report which operations of PyTorch's graphs became C, which PyTorch runs, and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class EagerNode:
-    """An operation that PyTorch runs: its name, why, and the user's line of Python."""
+    """An operation that PyTorch runs: its name, the reason, and the user's line of Python."""
 
     op: str
     why: str
@@ -20,8 +20,8 @@ class EagerNode:
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """A graph: its kind (forward, backward, inference), the operations in each stage of C, those
-    that PyTorch runs, and what runs the stages."""
+    """The report of a graph: its kind (forward, backward, inference), the number of operations in
+    each stage of C, the operations that PyTorch runs, and the stages."""
 
     kind: str
     compiled: tuple[int, ...]
@@ -44,7 +44,7 @@ class GraphReport:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Describe the graphs that were compiled, in order."""
+    """The reports of compiled graphs, in order."""
 
     graphs: tuple[GraphReport, ...]
 
@@ -59,13 +59,13 @@ class Explanation:
 
     @property
     def source(self) -> Sequence[dict[str, str]]:
-        """The C of each stage by file name, in order."""
+        """The C of each stage, by file name, in order."""
         stages = (stage for graph in self.graphs for stage in graph.stages)
         return [dict(made.source) for stage in stages for made in stage.executables]
 
 
 class History:
-    """Keep reports of the graphs compiled last, ``bound`` of them."""
+    """The reports of the graphs compiled last, at most ``bound``."""
 
     def __init__(self, bound: int) -> None:
         self._reports: deque[GraphReport] = deque(maxlen=bound)
@@ -77,7 +77,7 @@ class History:
             self._reports.append(report)
 
     def explanation(self) -> Explanation:
-        """Return what was noted."""
+        """Return the reports so far."""
         with self._changing:
             return Explanation(tuple(self._reports))
 

@@ -1,4 +1,4 @@
-"""Make one program of a PyTorch function and its arguments, to judge who runs it.
+"""Lower a PyTorch function and its arguments to one program, to judge the compiler that runs it.
 
 The function is traced with its tensors: those of a module, its parameters and buffers first, then
 those among the arguments.
@@ -26,8 +26,8 @@ from hlo_oracle.frontends.torch.tensors import array_of
 
 @dataclass(frozen=True, slots=True)
 class TracedFunction:
-    """A function and its arguments as a program: HLO text, the arrays that it takes, the paths of
-    its results, who runs it, and how."""
+    """A function and its arguments as a program: HLO text, its argument arrays, the paths of its
+    results, the name of the compiler that runs it, and a function that does."""
 
     name: str
     text: str
@@ -83,7 +83,7 @@ def lower(
 
 
 def _original(function: Any) -> tuple[Any, str]:
-    """Return what torch.compile was given, and who runs the function."""
+    """Unwrap a function compiled by torch.compile; return it, and the name of its compiler."""
     version = f"PyTorch {torch.__version__}"
     inner = getattr(function, "_orig_mod", None)
     if inner is None:
@@ -94,14 +94,14 @@ def _original(function: Any) -> tuple[Any, str]:
 
 
 def _state(original: Any) -> dict[str, Any]:
-    """Return the parameters and buffers of a module by name, none of a function."""
+    """Return a module's parameters and buffers by name; none for a function."""
     if not isinstance(original, torch.nn.Module):
         return {}
     return {**dict(original.named_parameters()), **dict(original.named_buffers())}
 
 
 def _traced(name: str, flat: Callable[..., Any], tensors: Sequence[Any]) -> Any:
-    """Trace a function of tensors to core ATen, its writes made into values."""
+    """Trace a function of tensors to core ATen, with writes functionalised."""
     given = [x.detach().clone().requires_grad_(x.requires_grad) for x in tensors]
     # Once for gradients inside of the function, which functionalize does not see, then once for
     # what is left: writes.
@@ -118,7 +118,7 @@ def _traced(name: str, flat: Callable[..., Any], tensors: Sequence[Any]) -> Any:
 
 
 def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:
-    """Return the HLO of a traced function, and the constants that it takes after its arrays."""
+    """Return the HLO of a traced function, and the constants that follow its array parameters."""
     written = _written(module.graph)
     for node in written:
         module.graph.erase_node(node)
@@ -145,7 +145,7 @@ def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:
 
 
 def _written(graph: Any) -> list[Any]:
-    """Return the copies into inputs at the end of a graph, which are no results."""
+    """Find the copies into inputs at the end of a graph, which are not results."""
     found = []
     for node in graph.nodes:
         is_copy = op_name(node) == "aten.copy_.default"

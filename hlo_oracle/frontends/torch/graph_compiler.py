@@ -1,7 +1,7 @@
-"""Compile what TorchDynamo finds: ``torch.compile(model, backend="hlo_oracle")``.
+"""Compile graphs of TorchDynamo: ``torch.compile(model, backend="hlo_oracle")``.
 
-AOTAutograd makes graphs of ATen's operations, of a training step one forward and one backward.
-What converts becomes stages of C; the rest is run by PyTorch (:mod:`.stages`).
+AOTAutograd turns each into graphs of ATen operations, for a training step one forward and one
+backward. Operations that convert become stages of C; PyTorch runs the others (:mod:`.stages`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def compiled_module(
     mode: str | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
     """Compile a graph of TorchDynamo. ``options`` are those of :class:`Options`, as a dictionary;
-    of ``mode`` there is one."""
+    ``mode`` is ignored."""
     compiled: Callable[..., Any] = compiler(Options.of(options), HISTORY)(module, inputs)
     return compiled
 
@@ -47,8 +47,8 @@ def explain(
     options: dict[str, Any] | None = None,
     **named: Any,
 ) -> Explanation:
-    """Compile a function anew, call it once, and say what became of it; without a function, say
-    what was compiled last."""
+    """Compile a function anew, call it once, and report on its graphs; without a function, report
+    on those compiled last."""
     if function is None:
         return HISTORY.explanation()
     history = History(bound=256)
@@ -57,7 +57,7 @@ def explain(
 
 
 def compiler(options: Options, history: History) -> Callable[..., Any]:
-    """Return a backend of TorchDynamo that notes what it did."""
+    """Make a TorchDynamo backend that adds its reports to a history."""
     from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
 
     def compile_as(kind: str) -> Callable[..., Any]:
@@ -79,9 +79,10 @@ def compiler(options: Options, history: History) -> Callable[..., Any]:
 def compiled_graph(
     module: GraphModule, kind: str, options: Options, history: History
 ) -> Callable[..., Any]:
-    """Compile a graph of ATen's operations; its nodes that do not convert are run by PyTorch.
+    """Compile a graph of ATen operations; PyTorch runs the nodes that do not convert.
 
-    Raises Unsupported for these nodes if the options ask for no fallback, random ones left out.
+    Raises Unsupported for such nodes if the options allow no fallback; random ones are always
+    allowed.
     """
     rewriting.prepare(module.graph)
     against = {
@@ -89,6 +90,8 @@ def compiled_graph(
         for node in rewriting.computing(module.graph)
         if (why := rewriting.reason_against(node)) is not None
     }
+    # What C does not take shows only when a stage is compiled: then one more node is left to
+    # PyTorch, and the graph is divided anew.
     while True:
         try:
             division = Division(module, against, options)
@@ -126,7 +129,7 @@ def _report(kind: str, division: Division, against: Mapping[Node, str]) -> Graph
 class Division:
     """A graph divided into stages; ``run`` takes its inputs and returns its outputs.
 
-    Nodes in ``against`` are left to PyTorch.
+    PyTorch runs the nodes in ``against``.
     """
 
     def __init__(self, module: GraphModule, against: Mapping[Node, str], options: Options) -> None:
@@ -163,9 +166,9 @@ class Division:
             stage.prepare(given)
 
     def _keep(self, nodes: Sequence[Node]) -> None:
-        """Leave nodes to PyTorch.
+        """Copy nodes for PyTorch to run.
 
-        A view becomes a reshape, which is one where it can: C lays some tensors out otherwise than
+        A view becomes a reshape, which views where it can: C may lay out a tensor differently from
         the kernels that PyTorch traced.
         """
         for node in nodes:
@@ -177,7 +180,7 @@ class Division:
             self._copies[node] = copy
 
     def _compile(self, nodes: Sequence[Node]) -> None:
-        """Make one call of compiled C of nodes."""
+        """Replace nodes by one call of a compiled stage."""
         own = set(nodes)
         inputs = dict.fromkeys(
             x for node in nodes for x in graphs.nodes_in((node.args, node.kwargs)) if x not in own
@@ -194,14 +197,14 @@ class Division:
             self._copies[node] = self._graph.call_function(_item, (call, n))
 
     def _runner(self) -> Callable[..., Any]:
-        """Return the function of all stages."""
+        """Make the function that runs all stages."""
         self._graph.lint()
         forward: Callable[..., Any] = GraphModule(self._module, self._graph).forward
         return forward
 
 
 def _item_of(node: Node) -> Node:
-    """Return the operation that a node takes a result of, or the node itself."""
+    """Return the node whose result a getitem takes, or the node itself."""
     return node.args[0] if node.target is operator.getitem else node
 
 
@@ -210,12 +213,13 @@ def _item(values: Sequence[Any], number: int) -> Any:
 
 
 def _work(nodes: Sequence[Node]) -> int:
-    """Count the operations that compute something."""
+    """Count the nodes that compute, not only view."""
     return sum(not rewriting.is_view(node) for node in nodes)
 
 
 def _traced(value: Any) -> Any:
-    """Return the layout of a fake tensor, or a number, with hints for what is symbolic."""
+    """Return the layout of a fake tensor, or a number; symbolic sizes are replaced by their
+    hints."""
     if not isinstance(value, torch.Tensor):
         return _hint(value)
     sizes = tuple(map(_hint, value.shape))
@@ -224,5 +228,5 @@ def _traced(value: Any) -> Any:
 
 
 def _hint(value: Any) -> Any:
-    """Return the number that a symbolic one was traced with."""
+    """Return the number that a symbolic one was traced with, or the number itself."""
     return value.node.hint if isinstance(value, torch.SymInt | torch.SymFloat) else value

@@ -1,6 +1,6 @@
-"""Read FX graphs as functions of JAX's arrays: each node is an operation of ATen or of Python.
+"""Evaluate FX graphs on JAX arrays: each node is an operation of ATen or of Python.
 
-Numbers that torch keeps symbolic (sizes of dynamic dimensions) are Python's integers here, as each
+Numbers that torch keeps symbolic (sizes of dynamic dimensions) are Python integers here, as each
 shape is compiled by itself.
 """
 
@@ -32,7 +32,7 @@ _SIZES: Mapping[str, Callable[..., Any]] = {
 
 
 def is_number_node(node: Node) -> bool:
-    """Test for a node of Python's own arithmetic, or a size: it gives a number."""
+    """Test for a node whose value is a number: Python's arithmetic, or a size."""
     return not any(_is_fake(value) for value in values_of(node))
 
 
@@ -41,7 +41,7 @@ def _is_fake(value: object) -> bool:
 
 
 def values_of(node: Node) -> list[Any]:
-    """Return what a node gives, as fake tensors and numbers; a tuple's elements one by one."""
+    """List a node's fake tensors and numbers, the elements of a tuple one by one."""
     value = node.meta.get("val")
     return list(value) if isinstance(value, list | tuple) else [value]
 
@@ -57,8 +57,8 @@ def _python_name(target: Any) -> str:
 
 
 def is_random(node: Node) -> bool:
-    """Test for an operation that reads torch's generator of random numbers: attention does for its
-    dropout, so not without."""
+    """Test for an operation that draws from torch's random generator; attention does if it has
+    dropout."""
     target = node.target
     if not isinstance(target, torch._ops.OpOverload) or _RANDOM not in target.tags:
         return False
@@ -72,7 +72,7 @@ def is_random(node: Node) -> bool:
 
 
 def has_effect(node: Node) -> bool:
-    """Test for an operation that writes into its arguments, or is called for its effect."""
+    """Test for an operation that writes into its arguments, or has another side effect."""
     target = node.target
     return isinstance(target, torch._ops.OpOverload) and (
         target._schema.is_mutable or (not node.users and not target._schema.returns)
@@ -80,7 +80,7 @@ def has_effect(node: Node) -> bool:
 
 
 def reason_against(node: Node) -> str | None:
-    """Return why a node cannot be converted, as far as its operation tells; None if it may be."""
+    """Return why a node's operation cannot be converted; None if it may be."""
     if node.op != "call_function":
         return f"{node.op} {node.target}"
     if is_random(node):
@@ -128,14 +128,15 @@ def call(node: Node, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> A
 
 
 def _python(target: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """Call a function on numbers; torch's own on symbolic ones (``sym_max``) take plain ones."""
+    """Call a Python function on numbers; torch's functions of symbolic numbers (``sym_max``) accept
+    plain ones."""
     if any(is_array(x) for x in arguments) and target is not operator.getitem:
         raise Unsupported(f"{_python_name(target)} of a tensor")
     return target(*arguments, **keywords)
 
 
 def _in_types(result: Any, types: Sequence[Any]) -> Any:
-    """Convert results to the types that torch gives them."""
+    """Convert results to the types of torch's fake results."""
     if isinstance(result, list | tuple):
         pairs = zip(result, types, strict=True)
         return [x if x is None or t is None else x.astype(t) for x, t in pairs]
@@ -145,7 +146,7 @@ def _in_types(result: Any, types: Sequence[Any]) -> Any:
 
 
 def mapped(arguments: Any, values: Mapping[Node, Any]) -> Any:
-    """Return a node's arguments with nodes replaced by values, and types by NumPy's."""
+    """Substitute values for nodes in a node's arguments, and NumPy's types for torch's."""
     if isinstance(arguments, Node):
         return values[arguments]
     if isinstance(arguments, list | tuple):
@@ -158,7 +159,7 @@ def mapped(arguments: Any, values: Mapping[Node, Any]) -> Any:
 
 
 def computed(nodes: Sequence[Node], values: dict[Node, Any]) -> None:
-    """Compute nodes in order, and add their values to those of the nodes before.
+    """Evaluate nodes in order, adding each value to ``values``.
 
     Raises Unsupported with the node's operation and the line of Python that it comes from.
     """
@@ -171,7 +172,7 @@ def computed(nodes: Sequence[Node], values: dict[Node, Any]) -> None:
 
 
 class NodeError(Unsupported):
-    """A node that does not convert: the node, and why."""
+    """An error of one node, which cannot be converted, with the reason."""
 
     def __init__(self, node: Node, error: Exception) -> None:
         self.node = node
@@ -187,13 +188,13 @@ def _named(error: Exception, first: str) -> str:
 
 
 def at_line(node: Node) -> str:
-    """Return where a node comes from in the user's Python, with a blank before; or nothing."""
+    """Format the node's line in the user's Python, with a leading blank; empty if it is unknown."""
     place = line_of(node)
     return f" ({place})" if place else ""
 
 
 def line_of(node: Node) -> str:
-    """Return the innermost line of the user's Python that a node comes from, as ``file:line``."""
+    """Return the innermost line of the user's Python that created a node, as ``file:line``."""
     found = ""
     for line in (node.meta.get("stack_trace") or "").splitlines():
         words = line.strip().split('"')

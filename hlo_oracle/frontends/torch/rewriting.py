@@ -1,4 +1,4 @@
-"""Rewrite graphs before they are divided, so that there are few stages and no needless copies."""
+"""Rewrite graphs before they are divided, to get few stages and no needless copies."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ _CLONED = "is_view_for_torch"  # in the meta of a node
 
 
 def computing(graph: Graph) -> list[Node]:
-    """Return the nodes of a graph that compute, in order."""
+    """List the nodes that compute, in order: no inputs, constants or outputs."""
     return [n for n in graph.nodes if n.op not in ("placeholder", "get_attr", "output")]
 
 
 def reason_against(node: Node) -> str | None:
-    """Return why PyTorch runs a node; None if it may be compiled."""
+    """Return why PyTorch runs a node: ``FREE`` if it costs nothing there, else a fallback's reason;
+    None if the node may be compiled."""
     if _CLONED in node.meta or graphs.is_number_node(node) or _packet(node) == "empty_strided":
         return FREE
     return graphs.reason_against(node)
 
 
 def is_view(node: Node) -> bool:
-    """Test for an operation that moves nothing in PyTorch."""
+    """Test for an operation that PyTorch does by changing strides alone."""
     return _packet(node) in VIEWS
 
 
 def prepare(graph: Graph) -> None:
-    """Rewrite a graph in place."""
+    """Rewrite a graph in place: cut needless dependencies, clone views for PyTorch, and drop dead
+    code."""
     for node in computing(graph):
         _forget_values(graph, node)
     for node in list(graph.nodes):
@@ -55,13 +57,14 @@ def prepare(graph: Graph) -> None:
 
 
 def _packet(node: Node) -> str:
-    """Return the name of ATen's operation without its overload; empty for others."""
+    """Return an ATen operation's name without the overload; empty for other operations."""
     name = graphs.op_name(node)
     return name.split(".")[1] if name.startswith("aten.") else ""
 
 
 def _forget_values(graph: Graph, node: Node) -> None:
-    """Replace a tensor whose shape alone is read by an empty one, which waits for nothing."""
+    """Replace an operand of which only the shape is read by an empty tensor, which depends on
+    nothing."""
     name = graphs.op_name(node).removeprefix("aten.")
     if not any(name == known or name.startswith(f"{known}.") for known in _SHAPES_ONLY):
         return
@@ -86,7 +89,8 @@ def _is_static(fake: Any) -> bool:
 
 
 def _with_views_cloned(graph: Graph, user: Node, arguments: Any, clones: dict[Node, Node]) -> Any:
-    """Give a node that PyTorch runs its own views, which cost it nothing, where C would copy."""
+    """Clone the views that a node run by PyTorch reads: free there, while the output of a stage of
+    C would be a copy."""
 
     def own(node: Node) -> Node:
         if node.op != "call_function" or not is_view(node):

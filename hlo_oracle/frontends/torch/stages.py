@@ -1,4 +1,4 @@
-"""Divide a graph into stages that are compiled and stages that PyTorch runs, in turns.
+"""Divide a graph into alternating stages of PyTorch and of C.
 
 Stage 0 of PyTorch runs first, then stage 0 of C, then stage 1 of PyTorch, and so on. Each node is
 in the first stage that its inputs allow, so there are as few stages as any order gives.
@@ -13,7 +13,8 @@ Node = TypeVar("Node")
 
 
 class Place(NamedTuple):
-    """The stage of a node: its number, and whether it is one of C, after PyTorch's."""
+    """The stage of a node: its number, and whether C runs it, after PyTorch's stage of that
+    number."""
 
     number: int
     is_compiled: bool
@@ -25,11 +26,11 @@ def placed(
     is_compiled: Callable[[Node], bool],
     is_ordered: Callable[[Node], bool],
 ) -> dict[Node, Place]:
-    """Return the stage of each node; ``nodes`` come in an order of computing.
+    """Assign a stage to each node; ``nodes`` are in topological order.
 
-    Inputs that are not among the nodes are there before all stages. Nodes that ``is_ordered`` picks
-    stay in the order given (they read the same generator of random numbers, say), and are not to be
-    compiled.
+    Inputs that are not among the nodes are available before all stages. Nodes for which
+    ``is_ordered`` is true keep their order (they draw from one random generator, say), and must not
+    be compiled.
     """
     places: dict[Node, Place] = {}
     last_ordered = 0
@@ -46,7 +47,7 @@ def placed(
 
 
 def in_order(places: Mapping[Node, Place]) -> list[tuple[bool, list[Node]]]:
-    """Return the stages in the order in which they run: whether C runs it, and its nodes."""
+    """List the stages in execution order, each as (whether C runs it, its nodes)."""
     stages: dict[Place, list[Node]] = {}
     for node, place in places.items():
         stages.setdefault(place, []).append(node)

@@ -1,4 +1,4 @@
-"""Give tensors to NumPy and arrays to PyTorch, in the same memory."""
+"""Share memory between torch tensors and NumPy arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_NUMPY = {array: tensor for tensor, array in _KNOWN.items()}
 
 
 def numpy_type(dtype: torch.dtype) -> Any:
-    """Return NumPy's type for one of torch; Unsupported if there is none."""
+    """Return NumPy's type of a torch type; Unsupported if there is none."""
     found = _KNOWN.get(dtype)
     if found is None:
         raise Unsupported(f"{dtype} has no type in HLO here")
@@ -39,10 +39,10 @@ def numpy_type(dtype: torch.dtype) -> Any:
 
 
 def array_of(tensor: Any) -> Array:
-    """Return the memory of a tensor on the CPU as an array: strides and all, without a copy.
+    """View a CPU tensor's memory as an array, with its strides, without a copy.
 
-    What torch has only marked as negated or conjugated is computed. Raises Unsupported for other
-    devices and layouts.
+    A tensor that torch has only marked as negated or conjugated is computed. Raises Unsupported for
+    other devices and layouts.
     """
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
         raise Unsupported(f"a tensor on {tensor.device}, {tensor.layout}: only dense ones on cpu")
@@ -53,7 +53,7 @@ def array_of(tensor: Any) -> Array:
 
 
 def tensor_of(array: Any) -> Any:
-    """Return an array's memory as a tensor."""
+    """View an array's memory as a tensor."""
     array = np.asarray(array)
     dtype = _OF_NUMPY[array.dtype]
     carrier = _CARRIERS.get(array.dtype.name)
@@ -63,8 +63,8 @@ def tensor_of(array: Any) -> Any:
 
 
 def order_of(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
-    """Return the dimensions of a dense tensor from the slowest to the fastest in memory; as they
-    are if it has gaps or repeats elements."""
+    """Order the dimensions of a dense tensor from the slowest to the fastest in memory; unchanged
+    if it has gaps or overlapping elements."""
     count = len(sizes)
     order = sorted(range(count), key=lambda n: (-strides[n], n))
     # Where a dimension of one element lies does not matter: it stays where it is.

@@ -1,4 +1,4 @@
-"""Multiply matrices and convolve, with the gradients of convolutions."""
+"""Operations of ATen that multiply matrices and convolve, with the gradients of convolutions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _scaled(x: Any, factor: Any) -> Any:
 
 
 def _added(product: Any) -> Operation:
-    """Make ``beta * x + alpha * product(y, z)``; x is not read where beta is 0."""
+    """Make the operation ``beta * x + alpha * product(y, z)``; x is ignored where beta is 0."""
 
     def added(x: Any, y: Any, z: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         value = _scaled(product(y, z), alpha)
@@ -40,7 +40,7 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def _each(numbers: Sequence[int] | int, count: int) -> tuple[int, ...]:
-    """Return a number for each of so many dimensions: one may stand for all."""
+    """Expand a list of numbers to ``count`` dimensions: a single one holds for all."""
     given = (numbers,) if isinstance(numbers, int) else tuple(numbers)
     return given * count if len(given) == 1 else given
 
@@ -72,8 +72,8 @@ def convolved(x: Any, weight: Any, *parameters: Any) -> Any:
 
 
 def _turned(weight: Any, groups: int) -> Any:
-    """Return the weights of a transposed convolution as those of a convolution: mirrored, with
-    inputs and outputs exchanged in each group."""
+    """Convert the weights of a transposed convolution to those of the equal convolution: mirrored,
+    with inputs and outputs exchanged in each group."""
     inputs, outputs, *window = weight.shape
     split = weight.reshape(groups, inputs // groups, outputs, *window)
     exchanged = jnp.swapaxes(split, 1, 2).reshape(groups * outputs, inputs // groups, *window)
@@ -90,7 +90,7 @@ def _convolution(x: Any, weight: Any, bias: Any, *parameters: Any) -> Any:
 def _convolution_backward(
     gradient: Any, x: Any, weight: Any, bias_sizes: Any, *rest: Any
 ) -> tuple[Any, ...]:
-    """Return the gradients of x, weight and bias that the last argument asks for."""
+    """Compute those gradients of x, weight and bias that the last argument, a mask, asks for."""
     *parameters, wanted = rest
     result: list[Any] = [None, None, None]
     if wanted[0]:
@@ -106,7 +106,8 @@ def _convolution_backward(
 def _attention(
     query: Any, key: Any, value: Any, is_causal: bool, mask: Any, scale: float | None
 ) -> tuple[Any, Any]:
-    """Return softmax(query @ key.T * scale + mask) @ value, and the logarithm of the sums."""
+    """Compute softmax(query @ key.T * scale + mask) @ value, and the logarithms of the softmax's
+    sums."""
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     if key.shape[1] != query.shape[1]:  # grouped queries
         repeats = query.shape[1] // key.shape[1]
@@ -138,8 +139,8 @@ def _flash(
 def _flash_backward(
     gradient: Any, query: Any, key: Any, value: Any, *rest: Any, **named: Any
 ) -> tuple[Any, ...]:
-    """Return the gradients of query, key and value; ``rest`` is the result, logarithms of sums, the
-    rate of dropout, and whether the mask is causal."""
+    """Compute the gradients of query, key and value; ``rest`` is the result, the logarithms of
+    sums, the dropout rate, and whether the mask is causal."""
     *_, dropout_p, is_causal = rest
     attn_mask, scale = named.get("attn_mask"), named.get("scale")
     if dropout_p:

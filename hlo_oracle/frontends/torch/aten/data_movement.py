@@ -1,4 +1,5 @@
-"""Move elements: views, slices, concatenation, padding; and make arrays of constants."""
+"""Operations of ATen that move elements (views, slices, concatenation, padding) or make
+constants."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _END = 2**63 - 1  # PyTorch's end of a slice that has none
 
 
 def _view(result: Any, x: Any, sizes: Any) -> Any:
-    """Give other sizes, or another type to the same bits (``view.dtype``)."""
+    """Reshape, or reinterpret the bits in another type (``view.dtype``)."""
     if isinstance(sizes, list | tuple):
         return jnp.reshape(x, _completed(sizes, x.size))
     if x.dtype.itemsize != result.itemsize:
@@ -24,7 +25,7 @@ def _view(result: Any, x: Any, sizes: Any) -> Any:
 
 
 def _completed(sizes: Sequence[int], count: int) -> tuple[int, ...]:
-    """Return sizes with -1 replaced by what is left of ``count`` elements."""
+    """Replace -1 in sizes by the size that makes ``count`` elements."""
     if -1 not in sizes:
         return tuple(sizes)
     known = math.prod(size for size in sizes if size != -1)
@@ -40,7 +41,7 @@ def _transpose(x: Any, dim0: int = 0, dim1: int = 1) -> Any:
 
 
 def _squeeze(x: Any, dim: int | Sequence[int] | None = None) -> Any:
-    """Leave out dimensions of size 1: all, or those named that have this size."""
+    """Remove dimensions of size 1: all, or those named that have this size."""
     if dim is None:
         return jnp.squeeze(x)
     dims = (dim,) if isinstance(dim, int) else dim
@@ -54,7 +55,7 @@ def _expand(x: Any, sizes: Sequence[int], *, implicit: bool = False) -> Any:
 
 
 def _range(extent: int, start: int | None, end: int | None) -> tuple[int, int]:
-    """Return where a slice starts and ends, with PyTorch's clamping."""
+    """Compute the start and end of a slice, clamped as PyTorch does."""
 
     def place(index: int) -> int:
         return max(0, min(index + extent if index < 0 else index, extent))
@@ -74,7 +75,7 @@ def _slice_scatter(
     x: Any, source: Any, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,
 ) -> Any:  # fmt: skip
-    """Write ``source`` over the elements that the slice reads."""
+    """Replace the elements of a slice by ``source``."""
     first, last = _range(x.shape[dim], start, end)
     dim %= x.ndim
     if step != 1:
@@ -153,7 +154,7 @@ def _filled_like(value: Any) -> Operation:
 
 
 def _arange(result: Any, *bounds: Any, **named: Any) -> Any:
-    """Count from start to end by step, in the type of the result."""
+    """Make start, start + step, … up to end, in the type of the result."""
     named = {name: value for name, value in named.items() if name in ("start", "end", "step")}
     if named:
         bounds = (named.get("start", 0), named["end"], named.get("step", 1))
@@ -174,7 +175,7 @@ def _copy(result: Any, x: Any, source: Any, *rest: Any) -> Any:
 
 
 def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
-    """Return windows along a dimension, with their elements in a new last one."""
+    """Extract windows along a dimension, their elements in a new last dimension."""
     dim %= x.ndim
     count = (x.shape[dim] - size) // step + 1
     parts = [_slice(x, dim, n, n + (count - 1) * step + 1, step) for n in range(size)]

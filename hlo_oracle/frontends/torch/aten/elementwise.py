@@ -1,4 +1,4 @@
-"""Compute elementwise operations in the types that PyTorch promotes to."""
+"""Elementwise operations of ATen, in the types that PyTorch promotes to."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
 
 
 def _power_of_scalar(result: Any, x: Any, exponent: Any) -> Any:
-    """Raise to a power that is known: small ones are products, as in PyTorch's own kernel."""
+    """Raise to a known power; small powers are products, as in PyTorch's own kernel."""
     x = jnp.asarray(x, result)
     if _is_inexact(x):
         if exponent in (0.5, -0.5):
@@ -65,12 +65,12 @@ def _round(x: Any, *, decimals: int = 0) -> Any:
 
 
 def _rounded(function: Any) -> Operation:
-    """Make a rounding to integers, which leaves integers as they are."""
+    """Make a rounding operation that leaves integers as they are."""
     return plain(lambda x: function(x) if _is_inexact(x) else x)
 
 
 def _clamp(result: Any, x: Any, low: Any = None, high: Any = None, **named: Any) -> Any:
-    """Clamp to bounds, either of which may be left out; NaN stays."""
+    """Clamp to bounds, either of which may be missing; NaN stays."""
     low, high = named.get("min", low), named.get("max", high)
     x = jnp.asarray(x, result)
     x = x if low is None else jnp.maximum(x, jnp.asarray(low, result))
@@ -162,7 +162,7 @@ def _false(x: Any) -> Any:
 
 
 def _test(function: Any) -> Operation:
-    """Make a test of floats, which no integer passes."""
+    """Make a test of floats that is False for all integers."""
     return plain(lambda x: function(x) if _is_inexact(x) else _false(x))
 
 

@@ -1,7 +1,7 @@
-"""Read and write by indices, and sort.
+"""Operations of ATen that read and write by indices, and sort.
 
-PyTorch's eager operations raise IndexError for an index out of range; here it is clamped to the
-nearest element when read, and what it would write is dropped, as in HLO.
+PyTorch's eager operations raise IndexError for an index out of range; here a read is clamped to the
+nearest element, and a write is dropped, as in HLO.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _embedding(weight: Any, indices: Any, *rest: Any) -> Any:
 def _embedding_backward(
     gradient: Any, indices: Any, count: int, padding_idx: int, scale_by_frequency: bool
 ) -> Any:
-    """Sum the gradients of each row of the table, but for the padding's."""
+    """Sum the gradients of each row of the table, except the padding's row."""
     if scale_by_frequency:
         raise NotImplementedError("gradients scaled by the frequency of their indices")
     flat = indices.reshape(-1)
@@ -37,7 +37,7 @@ def _embedding_backward(
 
 
 def _places(x: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
-    """Return PyTorch's indices as NumPy's: None reads the whole dimension."""
+    """Convert PyTorch's indices to NumPy's: None reads the whole dimension."""
     if any(index is not None and index.dtype == bool for index in indices):
         raise NotImplementedError("a mask as index, whose number of elements is data")
     return tuple(slice(None) if index is None else index for index in indices)
@@ -61,8 +61,8 @@ def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = F
 
 
 def _along(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
-    """Return the places that ``gather`` and ``scatter`` name: index along one dimension, and each
-    element's own place along the others."""
+    """Make the full index of ``gather`` and ``scatter``: ``index`` along one dimension, each
+    element's own position along the others."""
     iotas = [lax.broadcasted_iota(index.dtype, index.shape, n) for n in range(index.ndim)]
     iotas[dim % max(index.ndim, 1)] = index
     return tuple(iotas)
@@ -77,7 +77,7 @@ def _gather(x: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
 
 
 def _scattered(method: str) -> Operation:
-    """Make a scatter whose updates are written, added, or combined otherwise."""
+    """Make a scatter by an update method of JAX (set, add, …)."""
 
     def scattered(x: Any, dim: int, index: Any, source: Any, *, reduce: str | None = None) -> Any:
         how = {"add": "add", "multiply": "multiply", None: method}[reduce]
@@ -100,7 +100,7 @@ _WAYS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin":
 
 
 def _neutral(reduce: str, dtype: Any) -> Any:
-    """Return the number that changes no other when combined with it."""
+    """Return the identity of a reduction."""
     if reduce in ("sum", "mean", "prod"):
         return jnp.asarray(int(reduce == "prod"), dtype)
     if jnp.issubdtype(dtype, jnp.inexact):
@@ -112,7 +112,7 @@ def _neutral(reduce: str, dtype: Any) -> Any:
 def _scatter_reduce(
     x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
-    """Combine updates with each other, and with the elements that are there."""
+    """Reduce updates by index, with the old elements if ``include_self``."""
     start = x if include_self else _combined(x, dim, index, _neutral(reduce, x.dtype), "set")
     result = _combined(start, dim, index, source, _WAYS[reduce])
     if reduce != "mean":
@@ -142,7 +142,7 @@ def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
 
 
 def _sort(x: Any, dim: int = -1, descending: bool = False, **named: Any) -> tuple[Any, Any]:
-    """Sort with the places of the elements before; equal ones keep their order."""
+    """Sort stably; return the values, and their indices before."""
     if not x.ndim:
         return x, jnp.zeros((), "int64")
     dim = named.get("dim", dim) % x.ndim

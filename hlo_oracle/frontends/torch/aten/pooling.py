@@ -1,4 +1,5 @@
-"""Pool windows of the last dimensions, with gradients; Fourier transforms are here, too."""
+"""Operations of ATen that pool windows of the last dimensions, with gradients; Fourier
+transforms."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
 
 
 class Windows:
-    """The windows of a pooling: sizes, strides, padding and dilation of each dimension, and the
-    number of places that a window takes."""
+    """The windows of a pooling: size, stride, padding and dilation per dimension, and the number of
+    positions of a window."""
 
     def __init__(
         self, dims: Sequence[int], kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
@@ -32,8 +33,8 @@ class Windows:
         self.places = tuple(self._places(n, ceil) for n in range(count))
 
     def _places(self, n: int, ceil: bool) -> int:
-        """Count the places along a dimension; with ``ceil`` the last window may overhang, but has
-        to start within the array or its padding before."""
+        """Count the positions along a dimension; with ``ceil`` the last window may overhang, but
+        must start within the array or its low padding."""
         reach = self.dilation[n] * (self.kernel[n] - 1) + 1
         room, stride = self.dims[n] + 2 * self.padding[n] - reach, self.stride[n]
         if not ceil:
@@ -43,7 +44,7 @@ class Windows:
         return places - 1 if starts_outside else places
 
     def pads(self) -> list[tuple[int, int]]:
-        """Return the padding before and after each dimension."""
+        """Return the (low, high) padding of each dimension."""
         pads = []
         for n, size in enumerate(self.dims):
             reach = self.dilation[n] * (self.kernel[n] - 1) + 1
@@ -68,7 +69,7 @@ def _lowest(dtype: Any) -> Any:
 
 
 def _window(x: Any, windows: Windows, offset: Sequence[int]) -> Any:
-    """Return the elements of all windows at an offset, as a strided slice of the padded array."""
+    """Take the element at one offset of every window, as a strided slice of the padded array."""
     lead = x.ndim - len(windows.dims)
     first = [0] * lead + [o * d for o, d in zip(offset, windows.dilation, strict=True)]
     spans = [(p - 1) * s + 1 for p, s in zip(windows.places, windows.stride, strict=True)]
@@ -77,7 +78,7 @@ def _window(x: Any, windows: Windows, offset: Sequence[int]) -> Any:
 
 
 def _max_pool(count: int, x: Any, kernel: Any, *rest: Any) -> tuple[Any, Any]:
-    """Return the largest element of each window, and its place in the array without padding.
+    """Compute the largest element of each window, and its index in the unpadded array.
 
     ``rest`` is stride, padding, dilation, and whether sizes are rounded up.
     """
@@ -94,8 +95,8 @@ def _max_pool(count: int, x: Any, kernel: Any, *rest: Any) -> tuple[Any, Any]:
 
 
 def _largest_places(x: Any, windows: Windows) -> Any:
-    """Return the first place of each window's largest element, or of its last NaN: dead code where
-    nobody asks for it."""
+    """Find the index of each window's first largest element, or its last NaN; dead code if it is
+    unused."""
     padded = _padded(x, windows, _lowest(x.dtype))
     best: Any = None
     for offset in product(*map(range, windows.kernel)):
@@ -114,8 +115,8 @@ _FAR = -(2**40)  # a place before the array, whatever is added along other dimen
 
 
 def _flat_places(shape: tuple[int, ...], windows: Windows, offset: Sequence[int]) -> Any:
-    """Return the place of each window's element at an offset in the row-major array; far below 0
-    outside of it."""
+    """Compute the linear index of the element at one offset of every window; far below 0 in
+    padding."""
     lead, flat = len(shape) - len(windows.dims), jnp.zeros((), "int64")
     for n, size in enumerate(windows.dims):
         steps = lax.broadcasted_iota(jnp.dtype("int64"), shape, lead + n) * windows.stride[n]
@@ -126,8 +127,8 @@ def _flat_places(shape: tuple[int, ...], windows: Windows, offset: Sequence[int]
 
 
 def _max_pool_backward(count: int, gradient: Any, x: Any, *rest: Any) -> Any:
-    """Add each gradient to the element that was the largest of its window, at the places that come
-    last."""
+    """Add each gradient to the largest element of its window, whose indices are the last
+    argument."""
     places = rest[-1]
     lead = x.shape[:-count]
     size, rows = math.prod(x.shape[-count:]), math.prod(lead)
@@ -137,7 +138,7 @@ def _max_pool_backward(count: int, gradient: Any, x: Any, *rest: Any) -> Any:
 
 
 def _avg_pool(count: int, x: Any, kernel: Any, *rest: Any) -> Any:
-    """Return the mean of each window; padding counts if asked for, overhang never does.
+    """Compute the mean of each window; padding counts if asked for, overhang never does.
 
     ``rest`` is stride, padding, whether sizes are rounded up, whether padding counts, and a divisor
     instead of the number of elements.
@@ -158,7 +159,7 @@ def _avg_pool(count: int, x: Any, kernel: Any, *rest: Any) -> Any:
 
 
 def _divisors(windows: Windows, count_include_pad: bool) -> Any:
-    """Return how many elements each window has."""
+    """Count the elements of each window."""
     result = np.ones((), np.float64)
     for n, size in enumerate(windows.dims):
         pad = windows.padding[n]
@@ -174,7 +175,7 @@ def _avg_pool_backward(count: int, gradient: Any, x: Any, *rest: Any) -> Any:
 
 
 def _adaptive_avg_pool(x: Any, sizes: Sequence[int]) -> Any:
-    """Return means of windows that divide the last dimensions into so many parts."""
+    """Compute means over windows that divide each of the last dimensions into ``sizes`` parts."""
     for n, size in enumerate(sizes):
         x = _adaptive_mean(x, x.ndim - len(sizes) + n, size)
     return x

@@ -1,4 +1,4 @@
-"""Find the types that ATen's operations compute in, and give operands these types.
+"""Promote operands to the types that ATen's operations compute in.
 
 PyTorch promotes by kind first (bool, integer, float, complex): a number or an array of no
 dimensions changes the type of arrays with dimensions only where its kind is higher
@@ -20,7 +20,7 @@ _NUMBERS = {bool: "bool", int: "int64", float: "float32", complex: "complex64"}
 
 
 def is_array(x: object) -> bool:
-    """Test for an operand with elements, of NumPy or JAX, traced or not."""
+    """Test for an array of NumPy or JAX, traced or not."""
     return isinstance(x, jax.Array | np.ndarray | np.generic)
 
 
@@ -30,7 +30,7 @@ def is_operand(x: object) -> bool:
 
 
 def _kind(dtype: Any) -> int:
-    """Rank a type among bool, integer, float and complex."""
+    """Rank a type's kind: bool, integer, float, complex."""
     if dtype == np.bool_:
         return 0
     if jnp.issubdtype(dtype, np.integer):
@@ -39,7 +39,7 @@ def _kind(dtype: Any) -> int:
 
 
 def common_type(*operands: Any) -> Any:
-    """Return the type that PyTorch promotes operands to."""
+    """Compute the type that PyTorch promotes operands to."""
     groups: list[list[Any]] = [[], [], []]  # of arrays with dimensions, without, of numbers
     for x in operands:
         if is_array(x):
@@ -61,7 +61,7 @@ def common_type(*operands: Any) -> Any:
 
 
 def plain(function: Callable[..., Any]) -> Operation:
-    """Make an operation of a function that takes ATen's arguments as they are."""
+    """Make an operation without promotion."""
 
     def operation(result: Any, *arguments: Any, **named: Any) -> Any:
         return function(*arguments, **named)
@@ -70,7 +70,7 @@ def plain(function: Callable[..., Any]) -> Operation:
 
 
 def promoted(function: Callable[..., Any]) -> Operation:
-    """Make an operation that computes in the type of its result."""
+    """Make an operation whose operands are converted to the result's type."""
 
     def operation(result: Any, *arguments: Any, **named: Any) -> Any:
         given = (jnp.asarray(x, result) if is_operand(x) else x for x in arguments)
@@ -80,7 +80,7 @@ def promoted(function: Callable[..., Any]) -> Operation:
 
 
 def compared(function: Callable[..., Any]) -> Operation:
-    """Make an operation whose operands are promoted to a common type that is not its result's."""
+    """Make an operation whose operands are promoted to a common type other than the result's."""
 
     def operation(result: Any, *arguments: Any, **named: Any) -> Any:
         wanted = common_type(*(x for x in arguments if is_operand(x)))
@@ -91,5 +91,5 @@ def compared(function: Callable[..., Any]) -> Operation:
 
 
 def typed(function: Callable[..., Any]) -> Operation:
-    """Make an operation of a function that takes the type of its result first."""
+    """Make an operation whose function takes the result's type first."""
     return function

@@ -1,4 +1,4 @@
-"""Reduce and scan along dimensions."""
+"""Operations of ATen that reduce and scan along dimensions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Dimensions = int | Sequence[int] | None
 
 
 def _axes(x: Any, dim: Dimensions) -> int | tuple[int, ...] | None:
-    """Return dimensions as NumPy's axes: none named means all of them. A scalar has dimension 0."""
+    """Convert PyTorch's dimensions to NumPy's axes: none means all. A scalar has dimension 0."""
     if dim is None or not x.ndim:
         return None
     return dim if isinstance(dim, int) else tuple(dim) or None
 
 
 def _wide(function: Callable[..., Any]) -> Operation:
-    """Make a reduction that computes in the type of its result."""
+    """Make a reduction whose operand is converted to the result's type first."""
 
     def operation(
         result: Any, x: Any, dim: Dimensions = None, keepdim: bool = False, *, dtype: Any = None
@@ -40,7 +40,7 @@ def _same(function: Callable[..., Any]) -> Operation:
 
 
 def _picked(best: Callable[..., Any], place: Callable[..., Any]) -> Operation:
-    """Make ``max`` and ``min``: of all elements, or along a dimension with the places."""
+    """Make ``max`` or ``min``: of all elements, or along a dimension with the indices."""
 
     def picked(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is None:
@@ -63,7 +63,7 @@ def _place(function: Callable[..., Any]) -> Operation:
 
 
 def _moments(x: Any, dim: Dimensions, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-    """Return variance and mean, with the mean subtracted before squares are summed."""
+    """Compute variance and mean, subtracting the mean before squares are summed."""
     axis = _axes(x, dim)
     mean = jnp.mean(x, axis=axis, keepdims=True)
     distance = x - mean
@@ -103,7 +103,7 @@ def _cumulative(function: Callable[..., Any]) -> Operation:
 
 
 def _extreme(is_before: Callable[[Any, Any], Any]) -> Operation:
-    """Make ``cummax`` and ``cummin``: the best so far, and the last place of it."""
+    """Make ``cummax`` or ``cummin``: the running extreme, and its last index."""
 
     def operation(result: Any, x: Any, dim: int) -> Any:
         if not x.ndim:
@@ -131,7 +131,7 @@ def _norm(
     *,
     dtype: Any = None,
 ) -> Any:
-    """Compute a norm of vectors, of all elements or along dimensions."""
+    """Compute a vector norm over all elements or along dimensions."""
     axis = _axes(x, dim)
     size = jnp.asarray(jnp.abs(x), result)
     if ord in (float("inf"), float("-inf")):
@@ -155,7 +155,8 @@ def _log_softmax(x: Any, dim: int, half_to_float: bool = False) -> Any:
 
 
 def _float(x: Any) -> Any:
-    """Return narrow floats as f32, which PyTorch computes in; the result is narrow again."""
+    """Convert narrow floats to f32, the type in which PyTorch computes; the result is narrow
+    again."""
     return x.astype("float32") if x.dtype.itemsize < 4 else x
 
 
@@ -213,6 +214,7 @@ OPS: dict[str, Operation] = {
 
 
 def _safe_softmax(x: Any, dim: int) -> Any:
-    """Compute a softmax that is 0 where all of its numbers are -inf, as masked attention wants."""
+    """Compute a softmax that is 0 where all operands are -inf, as for a fully masked row of
+    attention."""
     masked = jnp.all(x == -jnp.inf, axis=dim, keepdims=True)
     return jnp.where(masked, jnp.zeros((), x.dtype), _softmax(x, dim))

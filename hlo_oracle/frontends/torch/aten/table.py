@@ -1,4 +1,4 @@
-"""Look up how an operation of ATen is computed."""
+"""Look up the implementation of an ATen operation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _OPS: dict[str, Operation] = {
 
 
 def operation_of(name: str, overload: str) -> Operation | None:
-    """Return the operation of a name and an overload (``add``, ``Tensor``); None if none is known.
+    """Find the implementation of a name and overload (``add``, ``Tensor``); None if there is none.
 
-    One of the overload's own goes before that of its name.
+    An implementation of the overload takes precedence over one of the name.
     """
     name = name.removesuffix("_copy") if name not in _OPS else name  # of views: arrays are copies
     return _OPS.get(f"{name}.{overload}", _OPS.get(name))
