@@ -1,4 +1,4 @@
-"""Tell false alarms from faults: whether independent compilers agree on a result outside.
+"""Classify results outside of the envelope by whether independent compilers agree on them.
 
 An element of a compiler's result that is outside of the envelope is *shared* where a compiler of
 another family gives the same, *alone* where none does, and *undefined* where fast math made the
@@ -33,20 +33,20 @@ CLASSES = (SHARED, ALONE, UNDEFINED)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A compiler and what its results are worth."""
+    """A compiler and the verdicts on its results."""
 
     compiler: Compiler
     found: Found
 
     @property
     def is_outside(self) -> bool:
-        """Whether anything is, of its results or of its values in between."""
+        """Whether any element is outside, of its results or of intermediate values."""
         return bool(self.found.wrong) or bool(self.found.counts["outside"])
 
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """Values of a compiler at one place, and which of them are outside."""
+    """A compiler's array at one place, its enclosure, and a mask of the elements outside."""
 
     actual: Array
     legal: Enclosure
@@ -54,7 +54,7 @@ class _Array:
 
 
 def classes(judged: Sequence[Judged], special: Specials) -> dict[str, Counter[str]]:
-    """Count by compiler its elements outside by class, those of values in between, too."""
+    """Count each compiler's elements outside by class, intermediate values included."""
     wrong = {one.compiler.name: dict(_arrays(one.found)) for one in judged if one.is_outside}
     result: dict[str, Counter[str]] = {}
     for one in judged:
@@ -96,7 +96,7 @@ def _shared(one: _Array, others: Iterable[_Array]) -> Array:
 
 
 def _agree(one: _Array, other: Array) -> Array:
-    """Test where two numbers are closer to each other than the first is to anything legal."""
+    """Test which numbers are closer to each other than the first is to anything legal."""
     element_type = type_of(one.actual)
     if not (element_type.is_float or element_type.is_complex):
         return np.asarray(one.actual == other)
@@ -124,18 +124,19 @@ def _agree(one: _Array, other: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Specials:
-    """Say what the exact evaluation of a program meets that fast math assumes away."""
+    """Special values in the exact evaluation of a program that fast math assumes away."""
 
     has_infinities: bool  # or NaN
     has_signs: bool  # zeros below zero
 
     def excuse(self, compiler: Compiler) -> bool:
-        """Test whether a compiler's result means nothing for what this program meets."""
+        """Test whether a compiler's assumptions do not hold for this program, so that its result is
+        undefined."""
         return (compiler.is_finite and self.has_infinities) or (compiler.is_fast and self.has_signs)
 
 
 def specials(module: Module, arrays: Sequence[Value]) -> Specials:
-    """Look at all arguments and values of a program's exact evaluation."""
+    """Find the special values among all arguments and values of a program's exact evaluation."""
     seen = _Seen()
     seen.look(tuple(arrays))
     ops = {
@@ -148,13 +149,13 @@ def specials(module: Module, arrays: Sequence[Value]) -> Specials:
 
 @dataclass(slots=True)
 class _Seen:
-    """The special values of an evaluation."""
+    """The kinds of special values seen so far in an evaluation."""
 
     infinite: bool = False
     signed: bool = False
 
     def watching(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap an op so that its results are looked at."""
+        """Wrap an op so that its results are inspected."""
 
         def op(*operands: Any, **attributes: Any) -> Any:
             value = function(*operands, **attributes)
@@ -164,7 +165,7 @@ class _Seen:
         return op
 
     def look(self, value: Any) -> None:
-        """Look at the floats of a value."""
+        """Inspect the floats of a value."""
         for array in arrays_of(value):
             if not isinstance(array, np.ndarray | np.generic):
                 continue

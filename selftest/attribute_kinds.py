@@ -100,7 +100,7 @@ _ORDERS = ("LT", "LE", "GT", "GE")
 
 
 def possible(opcode: str, name: str, kind: str, element_type: ElementType) -> bool:
-    """Test whether the language has an attribute of this kind for this opcode and element type."""
+    """Test whether an attribute of this kind can occur with an opcode and element type."""
     only = _ONLY.get((opcode, name))
     if only is not None:
         return kind in only
@@ -116,7 +116,7 @@ def possible(opcode: str, name: str, kind: str, element_type: ElementType) -> bo
 
 
 def of(name: str, parameter: inspect.Parameter) -> Kinds:
-    """Return the kinds of values of an attribute, and which of them a value is."""
+    """Return the kinds of an attribute's values, and a function that classifies a value."""
     default, annotation = parameter.default, str(parameter.annotation)
     required = default is parameter.empty
     if name in _BY_NAME or annotation in _BY_TYPE:

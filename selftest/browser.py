@@ -1,4 +1,4 @@
-"""Open pages in chromium, and note what they should not do."""
+"""Open pages in chromium, and record errors, requests and times."""
 
 from __future__ import annotations
 
@@ -91,14 +91,13 @@ _MOST_FRAMES = 3600
 
 
 def wait_until(tab: Any, condition: str) -> None:
-    """Wait until a condition holds of what a page shows; looked at before each frame."""
+    """Wait until a condition holds in a page, testing it before each frame."""
     tab.evaluate(WAIT.format(condition=condition), _MOST_FRAMES)
 
 
 class Times(NamedTuple):
-    """Hold seconds of the main thread until a page is drawn, and for a frame at the scale 1 and
-    with all in view; by the clock, when it was shown, and the frames of a second of panning.
-    """
+    """Times of a page: main-thread seconds until it is drawn, and for a frame at scale 1 and with
+    all in view; by the clock, when it was shown, and the frames of a second of panning."""
 
     opened: float
     near: float
@@ -108,7 +107,7 @@ class Times(NamedTuple):
 
 
 class Browser:
-    """Open pages in chromium; ``faults`` has what they should not have done."""
+    """Opens pages in chromium; ``faults`` lists what they should not have done."""
 
     def __init__(self, driver: Any) -> None:
         self._started = driver.chromium.launch(executable_path=CHROMIUM)
@@ -116,7 +115,7 @@ class Browser:
         self.faults: list[str] = []
 
     def fault(self, what: str) -> None:
-        """Take note of a fault, and tell it."""
+        """Record and print a fault."""
         self.faults.append(what)
         print(what, file=sys.stderr)
 
@@ -142,12 +141,12 @@ class Browser:
             context.close()
 
     def _asked(self, url: str, allowed: tuple[str, ...]) -> None:
-        """Take note of a request that a page should not make."""
+        """Record a request that a page should not make."""
         if url not in allowed:
             self.fault(f"asked for {url}")
 
     def measured(self, page: pages.Page) -> Times:
-        """Open a page, pan over it, and show all that it has."""
+        """Open a page, pan over it, and expand all that it has; return the times."""
         with self.open(page) as (tab, session):
             opened, shown = _busy(session), float(tab.evaluate(SHOWN))
             frames = []
@@ -161,16 +160,16 @@ class Browser:
         return Times(opened, near, far, shown, rate)
 
     def check(self, page: pages.Page, name: str, views: Sequence[tuple[int, str]] = VIEWS) -> None:
-        """Show each tab of a page in each view: it fits the width, and all that is shown has a
-        name."""
+        """Show each tab of a page in each view; record a fault if it exceeds the width or a control
+        has no name."""
         for width, scheme in views:
             with self.open(page, scheme, width) as (tab, _):
                 for fault in tab.evaluate(EVERY_TAB, width):
                     self.fault(f"{name}, {width} {scheme}, {fault}")
 
     def difference(self, one: bytes, other: bytes) -> float:
-        """Return how much two pictures differ: the largest difference, from 0 to 1, of the mean
-        colours of tiles of 80 pixels. Other fonts make little of it, another layout much."""
+        """Compute how much two pictures differ: the largest difference, from 0 to 1, of the mean
+        colours of tiles of 80 pixels. Other fonts change it little, another layout much."""
         context = self._started.new_context()
         urls = [f"data:image/webp;base64,{base64.b64encode(x).decode()}" for x in (one, other)]
         try:
@@ -179,12 +178,12 @@ class Browser:
             context.close()
 
     def close(self) -> None:
-        """End the browser, and remove what it was shown."""
+        """Close the browser, and remove its temporary files."""
         self._started.close()
         shutil.rmtree(self._folder)
 
 
 def _busy(session: Any) -> float:
-    """Return the seconds that the main thread of a page has worked."""
+    """Return the seconds that a page's main thread has worked."""
     metrics = session.send("Performance.getMetrics")["metrics"]
     return float(next(m["value"] for m in metrics if m["name"] == "TaskDuration"))

@@ -29,7 +29,7 @@ from selftest.page_pictures import ROOT, compare, pictures, read
 
 
 def explained(module: Module) -> pages.Page:
-    """Return the page of a module, with its kernels if it compiles."""
+    """Make the page of a module, with its kernels if it compiles."""
     try:
         profile = backend_c.explain(module, threads=1)
     except Error:
@@ -49,7 +49,7 @@ def open_all(browser: Browser, paths: list[Path]) -> Iterator[str]:
 
 
 def _programs(paths: list[Path]) -> Iterator[Path]:
-    """Yield files, and the programs of directories."""
+    """Yield the given files, and the programs in given directories."""
     for path in paths:
         yield from sorted(path.rglob("*.txt")) if path.is_dir() else [path]
 

@@ -31,7 +31,7 @@ _VERBS = {"alias", "bias", "bring", "embed", "exceed", "feed", "need", "proceed"
 
 
 def faults(message: str) -> Iterator[str]:
-    """List what is wrong with a commit message, in words that say what to write instead."""
+    """List what is wrong with a commit message, and what to write instead."""
     title, *rest = message.strip().splitlines() or [""]
     if len(title) > LONGEST:
         yield f"the title has {len(title)} characters, {LONGEST} are the most"
@@ -59,19 +59,18 @@ def _form(title: str) -> Iterator[str]:
 
 
 def written(text: str) -> str:
-    """Read the message in a file that git has an author edit: without comments."""
+    """Strip git's comments from the message of a file that an author edits."""
     lines = _SCISSORS.sub("", text).splitlines()
     return "\n".join(line for line in lines if not line.startswith("#")).strip()
 
 
 def is_exempt(message: str) -> bool:
-    """Test whether git, not an author, wrote a message, or a rebase will remove it."""
+    """Test for messages of merges, and of commits that a rebase will squash."""
     return message.startswith(("Merge ", *_UNFINISHED))
 
 
 def commits(root: Path) -> dict[str, str]:
-    """Return the messages, by hash, that the rule holds for in a project; none without its
-    history."""
+    """List the messages, by hash, for which the rule holds; none without the project's history."""
     top = _git(root, "rev-parse", "--show-toplevel")
     if not top or Path(top.strip()).resolve() != root:
         return {}
@@ -87,7 +86,7 @@ def commits(root: Path) -> dict[str, str]:
 
 
 def _git(root: Path, *words: str) -> str:
-    """Run git; return what it prints, nothing where it fails or is missing."""
+    """Run git; return its output, empty where it fails or is missing."""
     try:
         done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
     except OSError:

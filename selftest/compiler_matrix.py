@@ -51,8 +51,8 @@ Named = tuple[str, hlo.Module, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CompilerMatrix:
-    """Plan the campaign: chunks of files, then of drawn programs, in configurations by name.
-    ``is_text_compared``: with the C text that other processes generate."""
+    """The plan of the campaign: chunks of files, then of drawn programs, and configurations by
+    name. ``is_text_compared``: also compare the C text that other processes generate."""
 
     seed: int
     files: tuple[tuple[Path, ...], ...]  # of a chunk each
@@ -61,13 +61,13 @@ class CompilerMatrix:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All fields; files by their hash."""
+        """All fields, which decide the outcome; files by their hash."""
         told = [[(file.name, _digest(file)) for file in chunk] for chunk in self.files]
         return {"campaign": "compiler matrix", "size": self.size, **asdict(self), "files": told}
 
     @property
     def size(self) -> int:
-        """The number of drawn programs in a chunk; of files there are at most as many."""
+        """The number of drawn programs in a chunk; chunks of files have at most as many."""
         return _TOGETHER
 
     @property
@@ -76,7 +76,7 @@ class CompilerMatrix:
         return None
 
     def chunks(self, drawn: int) -> int:
-        """Count the chunks of all files, and of so many drawn programs at least."""
+        """Count the chunks of all files, and of at least ``drawn`` drawn programs."""
         return len(self.files) + -(-drawn // _TOGETHER)
 
     def programs(self, number: int) -> list[Named]:
@@ -96,14 +96,14 @@ class CompilerMatrix:
 
 @dataclass(frozen=True, slots=True)
 class MatrixExaminer:
-    """Run programs in every configuration."""
+    """Runs programs in every configuration."""
 
     subject: CompilerMatrix
     configurations: Sequence[Configuration]
 
     def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """Count modules, elements and what is wrong by configuration; ``notes`` say which programs
-        were left out, and why."""
+        """Count modules, elements and faults by configuration; ``notes`` say which programs were
+        left out, and why."""
         found, given = Chunk(), self.subject.programs(number)
         parts = given if only is None else given[only : only + 1]  # of files there may be fewer
         usable = [one for one in parts if self._is_usable(one, found)]
@@ -120,7 +120,8 @@ class MatrixExaminer:
         return found
 
     def _is_usable(self, part: Named, found: Chunk) -> bool:
-        """Test whether both columns take a program: the holes are in docs/ops.md."""
+        """Test whether the interpreter and the backend both support a program; docs/ops.md lists
+        the holes."""
         name, module, arguments = part
         try:
             lowered(module)
@@ -133,7 +134,7 @@ class MatrixExaminer:
         return True
 
     def _rows(self, usable: Sequence[Named]) -> list[tuple[str, Row]]:
-        """Try programs compiled as one; return a row for each oracle."""
+        """Run programs compiled as one; return a row for each oracle."""
         batch = Batch(tuple(usable))
         trial, rows = batch.trial(), []
         for configuration in self.configurations:
@@ -145,7 +146,7 @@ class MatrixExaminer:
         return rows
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """Reduce a program in the configuration that shows what is wrong."""
+        """Reduce a program in the configuration where it fails."""
         case = small = suspect.evidence
         if is_known(suspect.oracle):
             with by_name(suspect.oracle) as asked:
@@ -184,7 +185,8 @@ def _elements(module: hlo.Module) -> int:
 
 
 def chosen(only: str) -> tuple[list[Configuration], list[Missing]]:
-    """List the configurations whose names have all the words, and what is missing of them."""
+    """List the configurations whose names have all the words, and those of them that are missing
+    here."""
     found = [c for c in configurations(os.environ) if is_named(c.name, only)]
     return (
         [c for c in found if isinstance(c, Configuration)],
@@ -200,7 +202,7 @@ def is_named(name: str, only: str) -> bool:
 
 
 def rows_of(total: Chunk) -> list[Row]:
-    """Make the rows of the table from the sum of all chunks."""
+    """Sum the chunks to the rows of the table."""
     rows = [Row(name) for name in total.tally("modules")]
     for row in rows:
         for column in _COLUMNS:
@@ -246,7 +248,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _keep(path: Path, directory: Directory) -> None:
-    """Write each program that differs as a file, with what is wrong before it."""
+    """Write each differing program to a file, with the fault as a comment."""
     path.mkdir(parents=True, exist_ok=True)
     for folder in directory.findings.iterdir():
         detail = json.loads((folder / "finding.json").read_text())["detail"]

@@ -1,4 +1,4 @@
-"""Programs in one configuration of the compiler matrix, and the table of all configurations."""
+"""Run programs in one configuration of the compiler matrix, and format the table of all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAME_TEXT = "the same C text in other processes"
 
 
 class Wrong(NamedTuple):
-    """Describe what is wrong with a program; ``kind`` is equal for the same defect in others."""
+    """A fault of a program; ``kind`` is the same for the same defect in other programs."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class Wrong(NamedTuple):
 
 @dataclass
 class Row:
-    """Count what one configuration did."""
+    """Counts of one configuration."""
 
     name: str
     modules: int = 0
@@ -46,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """Hold programs that are compiled as one."""
+    """Programs that are compiled as one."""
 
     parts: tuple[tuple[str, hlo.Module, tuple[Any, ...]], ...]
 
@@ -63,15 +63,15 @@ class Batch:
 
 
 def compared(trial: Trial, configuration: Configuration) -> tuple[Outcome, str, int]:
-    """Run a trial; return the outcome, how its bits differ (or nothing), and how many elements
-    were compared."""
+    """Run a trial; return the outcome, a description of the difference in bits (empty if none), and
+    the number of elements compared."""
     found = outcome(trial, configuration)
     elements = sum(array.size for value in found.values for array in arrays_of(value))
     return found, unequal(trial, configuration, found), elements
 
 
 def tried(batch: Batch, trial: Trial, configuration: Configuration, row: Row) -> None:
-    """Add a batch to a row; what goes wrong in it is looked for in each of its programs."""
+    """Add a batch to a row; if it fails, run each of its programs alone to find the fault."""
     found, difference, elements = compared(trial, configuration)
     if len(batch.parts) == 1 and (difference or found.finding.startswith("result ")):
         (_, module, arguments) = batch.parts[0]
@@ -99,7 +99,7 @@ def tried(batch: Batch, trial: Trial, configuration: Configuration, row: Row) ->
 
 
 def same_text(batch: Batch, row: Row) -> None:
-    """Do other processes generate the same C?"""
+    """Compare the generated C with that of other processes."""
     own = [digest(module) for _, module, _ in batch.parts]
     with tempfile.TemporaryDirectory(prefix="everywhere-") as directory:
         for found in elsewhere([module for _, module, _ in batch.parts], Path(directory)):
@@ -124,7 +124,7 @@ def table(rows: Sequence[Row], missing: Sequence[Missing]) -> Table:
 
 
 def markdown(rows: Sequence[Row], missing: Sequence[Missing]) -> str:
-    """Return the table of docs/same_bits.md."""
+    """Format the table of docs/same_bits.md."""
     lines = [
         "| configuration | modules | elements | differing | findings |",
         "|---|---|---|---|---|",

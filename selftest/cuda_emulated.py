@@ -40,7 +40,7 @@ Named = tuple[str, Case]
 
 
 def of_ops() -> Iterator[Named]:
-    """Yield the smallest program of each op on each type that interpreter and C take."""
+    """Yield the smallest program of each op on each type that interpreter and backend support."""
     for opcode in OPCODES:
         for cell in cells(opcode):
             if not by_interpreter(cell) and not by_generator(cell):
@@ -49,13 +49,13 @@ def of_ops() -> Iterator[Named]:
 
 
 def of_large_ops() -> Iterator[Named]:
-    """Yield programs that are large enough for the blocks of kernels."""
+    """Yield programs of single ops, large enough for several blocks."""
     for name, made in large_ops():
         yield name, Case(made, from_seed(made, 0))
 
 
 def of_files(paths: Sequence[Path], most: int) -> Iterator[Named]:
-    """Yield the programs of files that are small enough."""
+    """Yield the programs of files whose values have at most ``most`` elements."""
     for path in paths:
         names = ("*.hlo", "*.before_optimizations.txt")
         files = [f for name in names for f in path.rglob(name)] if path.is_dir() else [path]
@@ -73,7 +73,7 @@ def _elements(made: Module) -> int:
 def asked(
     named: Iterator[Named], oracle: Property = cuda_emulated
 ) -> tuple[Counter[str], list[str]]:
-    """Ask the oracle of programs; return the counts, and what is wrong."""
+    """Run programs through the oracle; return the counts, and the faults."""
     counts, wrong = Counter[str](), []
     while some := list(islice(named, _TOGETHER)):
         outcomes = oracle([case for _, case in some])

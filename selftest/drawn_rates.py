@@ -52,7 +52,7 @@ RATES = (
 
 
 def measured(programs: int, seed: int) -> Counter[str]:
-    """Count in so many programs what ``RATES`` names, and names of patterns."""
+    """Count over ``programs`` drawn ones: the quantities of ``RATES``, and patterns by name."""
     found = Counter[str]()
     for number in range(programs):
         choices = Seeded(f"{seed} {number}")
@@ -98,7 +98,7 @@ def _constants(module: Module) -> Iterator[Array]:
 
 
 def _of_argument(shape: ArrayShape, array: Array) -> Iterator[str]:
-    """Judge an argument. Of preds there are two, so their arrays count as neither."""
+    """Classify an argument. Pred has only two values, so its arrays count as neither kind."""
     yield from _magnitudes(array)
     if array.size <= _FEW or shape.element_type is PRED:
         return
@@ -147,7 +147,7 @@ def table(found: Counter[str]) -> Iterator[str]:
 
 
 def patterns(found: Counter[str]) -> dict[str, float]:
-    """Measure in which share of programs with elements each pattern is."""
+    """Compute the share of programs with elements that have each pattern."""
     programs = found["programs"] - found["programs without an element in any result"]
     return {name: found[name] / max(1, programs) for name in PATTERNS}
 

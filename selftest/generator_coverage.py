@@ -33,8 +33,8 @@ from selftest import attribute_kinds
 
 
 class Cell(NamedTuple):
-    """``element_type``: of the data, which mostly is the first operand, or the result of what has
-    none. Without an attribute: the opcode on that type."""
+    """An opcode, an element type, and perhaps a kind of attribute value. ``element_type`` is that
+    of the data: mostly of the first operand, of the result if there is none."""
 
     opcode: str
     element_type: str
@@ -54,7 +54,7 @@ _DATA = {"select": 1, "conditional": -1, "rng-bit-generator": -1, "clamp": 1}
 
 @dataclass(slots=True)
 class Coverage:
-    """Count how often each cell was drawn, and collect what the verifier refused."""
+    """The number of draws per cell, and the programs that the verifier refused."""
 
     counts: Counter[Cell] = field(default_factory=Counter)
     refused: list[str] = field(default_factory=list)
@@ -109,8 +109,8 @@ def covered(computation: Computation, instruction: Instruction) -> Iterator[Cell
 
 
 def measured(draws: int, seed: int, opcodes: Sequence[str] = tuple(GENERATORS)) -> Coverage:
-    """So many instructions: rounds of each opcode and result type; those of which all was drawn
-    come in every tenth round."""
+    """Draw ``draws`` instructions, in rounds over opcodes and result types; pairs whose cells were
+    all drawn take part in every tenth round only."""
     found = Coverage()
     wanted = {opcode: set(_cells(opcode)) for opcode in opcodes}
     for number, (opcode, element_type) in enumerate(islice(_rounds(opcodes, wanted), draws)):
@@ -130,7 +130,7 @@ def measured(draws: int, seed: int, opcodes: Sequence[str] = tuple(GENERATORS)) 
 
 
 def refused(programs: int, seed: int) -> Iterator[str]:
-    """Draw programs of a campaign and return those that the verifier refuses, with its message."""
+    """Draw a campaign's programs; yield the verifier's message on each one that it refuses."""
     drawn = (any_program(Seeded(f"{seed} {number}")) for number in range(programs))
     yield from filter(None, map(_refusal, drawn))
 

@@ -47,8 +47,8 @@ _SECONDS, _MEMORY = "tenths of milliseconds", "mebibytes"
 
 
 def read(text: str) -> str:
-    """Read, print and verify a text: ``module``, or the name of the ``hlo.Error`` that was raised.
-    What is printed must be read as the same module."""
+    """Read, print and verify a text; return ``module``, or the name of the ``hlo.Error`` raised.
+    The printed text must parse to the same module."""
     try:
         module = hlo.parse(text)
         printed = hlo.format(module)
@@ -72,7 +72,8 @@ def outcome(text: str) -> tuple[str, str]:
 
 
 def read_all(texts: Iterable[tuple[int, str]]) -> Chunk:
-    """Read numbered texts; count outcomes, and processor times of texts that are not too long."""
+    """Read numbered texts; count outcomes, and record processor times of texts that are not too
+    long."""
     found = Chunk()
     for number, text in texts:
         start = time.process_time()
@@ -102,7 +103,7 @@ def slowest(total: Chunk, part: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class HostileTexts:
-    """Plan the campaign: ``size`` mutations of ``texts`` in a chunk."""
+    """The plan of the campaign: ``size`` mutations of ``texts`` in a chunk."""
 
     seed: int
     texts: Sources
@@ -110,14 +111,14 @@ class HostileTexts:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All fields; the texts by their hash."""
+        """All fields, which decide the outcome; texts by their hash."""
         told = json.dumps([self.texts.whole, self.texts.parts]).encode()
         texts = hashlib.sha256(told).hexdigest()
         return {"campaign": "hostile text", "seed": self.seed, "size": self.size, "texts": texts}
 
     @property
     def memory(self) -> int | None:
-        """The memory that reading may take."""
+        """The memory limit of reading, in bytes."""
         return MEMORY
 
     def opened(self, done: Done) -> AbstractContextManager[TextExaminer]:
@@ -127,7 +128,7 @@ class HostileTexts:
 
 @dataclass(frozen=True, slots=True)
 class TextExaminer:
-    """Read texts, and find out which of them break the reader."""
+    """Reads texts and finds those that break the reader."""
 
     subject: HostileTexts
 
@@ -162,7 +163,7 @@ class TextExaminer:
 
 
 def report(total: Chunk) -> str:
-    """Describe outcomes, processor times, and the peak memory of a worker."""
+    """Format outcomes, processor times, and the peak memory of a worker."""
     outcomes = total.tally("outcomes")
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(outcomes.items()))
     p99, longest = (slowest(total, part) * 1000 for part in (_PERCENTILE, 1))
@@ -194,7 +195,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _keep(directory: Path, subject: HostileTexts, total: Chunk) -> None:
-    """Write all texts that break the reader."""
+    """Write all texts that break the reader to files."""
     directory.mkdir(parents=True, exist_ok=True)
     numbers = list(map(int, total.notes))
     for number, text in zip(numbers, mutations(subject.texts, subject.seed, numbers)):

@@ -1,4 +1,4 @@
-"""Programs of one op each that are large enough for the blocks, tiles and strips of its kernels."""
+"""Programs of one op each, large enough for the blocks, tiles and strips of its kernels."""
 
 from __future__ import annotations
 

@@ -39,21 +39,21 @@ Line = Sequence[tuple[float, float]]
 
 
 class Graph(NamedTuple):
-    """Hold the widths of nodes, and the edges from operands to users, in the order of users."""
+    """A graph to lay out: node widths, and edges from operands to users, in the order of users."""
 
     widths: Sequence[float]
     edges: Sequence[tuple[int, int]]
 
 
 class Drawing(NamedTuple):
-    """Hold the seconds of the processor that a layout took, and the line of each edge in pixels."""
+    """The processor seconds of a layout, and the polyline of each edge in pixels."""
 
     seconds: float
     lines: Sequence[Line]
 
 
 def graph(module: Module, written: bool = False) -> Graph:
-    """Return the graph of a module's entry: of its kernels, or as it was written."""
+    """Make the graph of a module's entry: of its kernels, or of its instructions as written."""
     found: Any
     if written:
         found = view("as written", module)
@@ -65,7 +65,7 @@ def graph(module: Module, written: bool = False) -> Graph:
 
 
 def ours(given: Graph) -> Drawing:
-    """Lay a graph out as pages do."""
+    """Lay a graph out by :mod:`pages.layered_layout`."""
     operands: list[list[int]] = [[] for _ in given.widths]
     for source, target in given.edges:
         operands[target].append(source)
@@ -83,7 +83,7 @@ def ours(given: Graph) -> Drawing:
 
 
 def by_package(name: str, folder: Path, given: Graph, timeout: float) -> Drawing | str:
-    """Lay a graph out by a package; say why not if it does not."""
+    """Lay a graph out by a package of npm; return the reason if that fails."""
     words = ["node", str(_SCRIPT), str(folder.resolve()), name]
     text = json.dumps({**given._asdict(), "height": layered_layout.HEIGHT})
     try:
@@ -99,7 +99,7 @@ def by_package(name: str, folder: Path, given: Graph, timeout: float) -> Drawing
 
 
 def crossings(lines: Sequence[Line]) -> int:
-    """Count how often two lines cross; that they meet at an end is no crossing."""
+    """Count the crossings of lines; a common end is none."""
     found = [(*a, *b, n) for n, line in enumerate(lines) for a, b in zip(line, line[1:])]
     segments = np.array(found, np.float64).reshape(-1, 5)
     segments = segments[np.argsort(np.minimum(segments[:, 1], segments[:, 3]), kind="stable")]
@@ -122,14 +122,14 @@ def _crossing(one: Array, other: Array) -> Array:
 
 
 def _side(segment: Array, point: Array) -> Array:
-    """Return on which side of a segment a point is."""
+    """Return the sign of a point's side of each segment."""
     x, y = segment[..., 0], segment[..., 1]
     along, up = segment[..., 2] - x, segment[..., 3] - y
     return np.asarray(np.sign(along * (point[..., 1] - y) - up * (point[..., 0] - x)))
 
 
 def length(lines: Sequence[Line]) -> float:
-    """Return the mean length of a line, sideways: how far an edge is from straight down."""
+    """Compute the mean sideways length of lines: how far edges are from straight down."""
     across = [sum(abs(a[0] - b[0]) for a, b in zip(line, line[1:])) for line in lines]
     return sum(across) / max(1, len(across))
 

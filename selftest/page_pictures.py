@@ -1,4 +1,4 @@
-"""Take the pictures of docs/see.md, and compare them with those that are there."""
+"""Take the pictures of docs/see.md, and compare them with the existing ones."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ FARTHEST = """() => {
 
 
 def judged_by_xla(module: Module) -> pages.Page:
-    """Return the page of a module with values, its own and those of XLA."""
+    """Make the page of a module with exact values, and the verdict on XLA's."""
     program = programs.Program(module, hlo.format(module))
     values = page_values(program, arguments.from_seed(module, 0), 0, "xla")
     return pages.explanation(module, backend_c.explain(module, threads=1), values=values)
 
 
 def found_in(directories: list[Path]) -> pages.Page:
-    """Return the index page of directories."""
+    """Make the index page of directories."""
     seen = overview(directories)
     return pages.index("Found", [*map(asdict, seen.campaigns)], [*map(asdict, seen.found)])
 
 
 def pictures(browser: Browser, campaign: Path | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the picture of each page of docs/see.md, that of the index if there is a
-    campaign to show."""
+    """Yield the name and picture of each page of docs/see.md; the index only if a campaign is
+    given."""
     attention = read(ROOT / "examples" / "attention.hlo")
     training = read(ROOT / "examples" / "training_step.hlo")
     yield "stages", stages_picture(browser, training)
@@ -78,7 +78,7 @@ def pictures(browser: Browser, campaign: Path | None = None) -> Iterator[tuple[s
 
 
 def stages_picture(browser: Browser, module: Module, scheme: str = "light") -> bytes:
-    """Return the picture of a module after the first passes."""
+    """Take the picture of a module's page of passes."""
     stages = [pages.Stage("input", module)]
     hlo.passes.run(module, "backend_c", lambda n, m: stages.append(pages.Stage(n, m)))
     with browser.open(pages.stages(module.name, stages), scheme) as (tab, session):
@@ -87,8 +87,8 @@ def stages_picture(browser: Browser, module: Module, scheme: str = "light") -> b
 
 
 def compare(browser: Browser, directory: Path, campaign: Path | None) -> Iterator[str]:
-    """Compare the pictures with those of a directory; yield a line for each. One that differs by
-    much is a fault."""
+    """Compare the pictures with those of a directory; yield a line for each, and record a fault
+    where one differs by much."""
     for name, picture in pictures(browser, campaign):
         difference = browser.difference(picture, (directory / f"{name}.webp").read_bytes())
         if difference > MOST_DIFFERENCE:
@@ -97,7 +97,7 @@ def compare(browser: Browser, directory: Path, campaign: Path | None) -> Iterato
 
 
 def _picture(session: Any) -> bytes:
-    """Return what a page shows, in a format that keeps text small and sharp."""
+    """Take a lossless picture of a page."""
     wanted = {"format": "webp", "quality": 70}
     return base64.b64decode(session.send("Page.captureScreenshot", wanted)["data"])
 

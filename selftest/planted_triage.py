@@ -49,7 +49,7 @@ _COLUMNS = (WRONG, UNDETERMINED, LEGAL)
 
 @dataclass(frozen=True)
 class PlantedTriage:
-    """Plan a triage whose compiler has the planted bugs."""
+    """The plan of a triage whose compiler has planted bugs."""
 
     triage: Triage
 
@@ -60,21 +60,21 @@ class PlantedTriage:
 
     @property
     def seed(self) -> int:
-        """The seed of arguments that are not given."""
+        """The seed of drawn arguments."""
         return self.triage.seed
 
     @property
     def size(self) -> int:
-        """One program."""
+        """The number of programs in a chunk: one."""
         return self.triage.size
 
     @property
     def memory(self) -> int | None:
-        """The limit of a worker, in bytes."""
+        """The memory limit of a worker, in bytes."""
         return self.triage.memory
 
     def opened(self, done: Done) -> AbstractContextManager[Examiner]:
-        """Open an examiner, with the compiler."""
+        """Open a triager of the compiler with bugs."""
         return _opened(self.triage)
 
 
@@ -84,15 +84,15 @@ def _opened(triage: Triage) -> Iterator[PlantedTriager]:
 
 
 class PlantedTriager:
-    """Judge programs one by one as triage does, and note which bugs change each."""
+    """Judges programs as triage does, and notes which bugs change each."""
 
     def __init__(self, triage: Triage, run: Planted) -> None:
         self._triage, self._run = triage, run
         self._triager = Triager(triage, Against(run, XLA_CPU, triage.seed), run)
 
     def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """Judge a program; the bugs are those of the program that was read: StableHLO may have
-        other instructions than what was drawn."""
+        """Judge a program and find the bugs that change it, in the program as it was read:
+        StableHLO may have other instructions than the drawn one."""
         self._run.forget()
         found = self._triager.chunk(number, only)
         changing = [] if self._run.first is None else effective(*self._run.first)
@@ -109,7 +109,7 @@ class PlantedTriager:
 
 
 def effective(module: Module, values: Sequence[Value]) -> list[str]:
-    """Name the bugs that change the result of a program, each alone."""
+    """List the bugs that change a program's result, each alone."""
     try:
         exact = tuple(arrays_of(interp.evaluate(module, *values, fuel=FUEL)))
     except Error:
@@ -128,7 +128,7 @@ def _changes(bug: Bug, module: Module, values: Sequence[Value], exact: tuple[Arr
 
 
 def drawn(count: int, seed: int) -> Iterator[tuple[str, Case]]:
-    """Draw programs, and name them."""
+    """Draw programs, with names."""
     for number, (module, values) in zip(range(count), programs(seed)):
         yield f"{number:04}", Case(module, values)
 
@@ -159,7 +159,7 @@ def _row(name: str, counts: Counter[str], groups: int) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Draw, triage, and compare with what is known."""
+    """Draw, triage, and compare the outcome with the planted bugs."""
     parser = argparse.ArgumentParser(prog="python -m selftest.planted_triage", description=__doc__)
     parser.add_argument("--count", type=int, default=300, metavar="N", help="programs (300)")
     campaign_progress.add_options(parser)

@@ -49,8 +49,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def resident(programs: int) -> Iterator[tuple[int, float]]:
-    """Compile programs that differ by a constant; yield after each quarter of them how many they
-    are, and the resident memory in MiB."""
+    """Compile programs that differ by a constant; yield their number and the resident memory in MiB
+    after each quarter."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -68,7 +68,8 @@ def resident(programs: int) -> Iterator[tuple[int, float]]:
 
 
 def _resident() -> float:
-    """Return this process's resident memory in MiB; where the system does not tell, its peak."""
+    """Return this process's resident memory in MiB; its peak where the system does not report
+    it."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * resource.getpagesize() / _MIB

@@ -1,4 +1,4 @@
-"""Write backend_c/probe/answers.txt, as the interpreter has them: python -m selftest.probe_answers.
+"""Write backend_c/probe/answers.txt from the interpreter: python -m selftest.probe_answers.
 
 The C backend, which asks compilers for them, does not know the interpreter.
 """

@@ -20,7 +20,7 @@ _DURATION = re.compile(r"([\d.]+)s (?:setup|call|teardown) +(tests/[^\[\s]+)")
 
 
 def slow(lines: Iterable[str]) -> list[str]:
-    """List the functions of tests that take more than ``MOST`` seconds, sorted."""
+    """List the test functions that take more than ``MOST`` seconds, sorted."""
     seconds: dict[str, float] = {}
     for line in lines:
         if found := _DURATION.match(line.strip()):

@@ -82,7 +82,7 @@ def drawn(seed: int, chunk: int, count: int) -> list[Case]:
 
 
 def model(seed: int, chunk: int) -> Case:
-    """Draw arguments for a small model, as models have them."""
+    """Draw a small model's arguments, as models get them."""
     paths = sorted(PROGRAMS.glob("*.hlo"))
     module = hlo.parse(paths[chunk // 2 % len(paths)].read_text())
     rng = np.random.default_rng([seed, chunk])
@@ -123,14 +123,14 @@ def _results(
 
 
 class Examined(NamedTuple):
-    """Count runs of a program, and elements by verdict; describe what is wrong, by its kind."""
+    """Counts of runs and of elements by verdict; ``wrong`` describes each fault, by kind."""
 
     counts: Counter[str]
     wrong: dict[str, str]
 
 
 def examined(module: Module, values: Sequence[Value], seed: int) -> Examined:
-    """Run a program as several legal compilers would, and judge each result."""
+    """Run a program as several legal compilers, and judge each result."""
     counts, wrong = Counter[str](), dict[str, str]()
     try:
         with time_limit(SECONDS):
@@ -159,14 +159,14 @@ def _described(how: str, found: Found) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Soundness:
-    """Plan the campaign: ``size`` programs in a chunk."""
+    """The plan of the campaign: ``size`` programs in a chunk."""
 
     seed: int
     size: int = 50
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All fields."""
+        """All fields, which decide the outcome."""
         return {"campaign": "soundness", "seed": self.seed, "size": self.size}
 
     @property
@@ -181,7 +181,7 @@ class Soundness:
 
 @dataclass(frozen=True, slots=True)
 class SoundnessExaminer:
-    """Judge the results of legal compilers."""
+    """Judges the results of legal compilers."""
 
     subject: Soundness
 
@@ -200,7 +200,7 @@ class SoundnessExaminer:
         return found
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """Reduce a program to a small one of which the same is wrong."""
+        """Reduce a program to a small one with the same fault."""
         case, seed = suspect.evidence, self._seed(number, suspect.example)
 
         def is_wrong(module: Module, values: tuple[Value, ...]) -> bool:
@@ -220,7 +220,7 @@ class SoundnessExaminer:
         return drawn(self.subject.seed, number, self.subject.size)
 
     def _seed(self, number: int, example: int) -> int:
-        """Return the seed of the legal compilers of a program."""
+        """Return the seed of a program's legal compilers."""
         return example + number * self.subject.size
 
 

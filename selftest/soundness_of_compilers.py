@@ -62,8 +62,8 @@ _ORACLE = "soundness of compilers"
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """``judged`` are the compilers that gave results; ``outside`` counts their elements outside by
-    class, ``others`` what they gave instead of results."""
+    """Results of a program. ``judged``: the compilers that gave some; ``outside``: their elements
+    outside by class; ``others``: messages of those that gave none."""
 
     case: Case
     judged: Sequence[Judged]
@@ -71,9 +71,9 @@ class Examined:
     others: Sequence[tuple[str, str]]
 
     def wrong(self) -> dict[str, str]:
-        """Describe what is outside, by its kind: shared, or the family that is alone, with the
-        opcode of the first wrong step. XLA by fast math is another family where it is none of XLA's
-        own."""
+        """Describe what is outside, by kind: shared, or the family that is alone, with the opcode
+        of the first wrong step. XLA by fast math counts as a family of its own where XLA without it
+        is not outside."""
         found: dict[str, str] = {}
         families = set[str]()
         for one in self.judged:
@@ -93,7 +93,8 @@ class Examined:
 
 
 def _culprit(compiler: Compiler, case: Case) -> str:
-    """Return the opcode of the first wrong step on the compiler's own values, if there is one."""
+    """Return the opcode of the first wrong step on the compiler's own values; empty if there is
+    none."""
 
     def run(text: str, arrays: Sequence[Array]) -> Answer:
         del arrays  # flattened
@@ -103,7 +104,7 @@ def _culprit(compiler: Compiler, case: Case) -> str:
 
 
 def examined(case: Case, compilers: Iterable[Compiler]) -> Examined:
-    """Judge the results of compilers. Error if there is nothing to compare with."""
+    """Judge the results of compilers; raises Error if none gave any."""
     result = evaluate(case.module, *case.arrays, fuel=FUEL)
     exact = [(str(number), array) for number, array in enumerate(arrays_of(result))]
     judges: dict[str, Judge] = {}
@@ -131,14 +132,14 @@ def _asking(
 
 
 def is_for_xla(case: Case) -> bool:
-    """Test whether a program means something, and the same without layouts, which are lost on the
-    way into XLA; one that means nothing may damage its process."""
+    """Test whether a program has defined behaviour, also without layouts, which are lost on the way
+    into XLA; a program without may corrupt XLA's process."""
     return undefined(case.module, case.arrays) is None and not reads_layouts(case.module)
 
 
 class Programs(Protocol):
-    """The programs of a campaign: ``size`` of them in a chunk, each in at most ``seconds``, by XLA
-    with ``every`` option or with some."""
+    """The programs of a campaign: ``size`` in a chunk, each taking at most ``seconds``, by XLA with
+    ``every`` option or with some."""
 
     @property
     def size(self) -> int: ...
@@ -170,7 +171,7 @@ class SoundnessOfCompilers:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All fields."""
+        """All fields, which decide the outcome."""
         campaign = "soundness of compilers"
         return {"campaign": campaign, "seed": self.seed, "size": self.size, "every": self.every}
 
@@ -191,7 +192,7 @@ class SoundnessOfCompilers:
 
 @dataclass(frozen=True, slots=True)
 class CompilersExaminer:
-    """Judge the results of compilers."""
+    """Judges the results of compilers."""
 
     subject: Programs
     peer: XLA
@@ -250,8 +251,8 @@ class CompilersExaminer:
         yield of_results(case, result)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """Reduce a program to a small one of which the same is wrong, by all compilers: XLA by the
-        options that the program met."""
+        """Reduce a program to a small one with the same fault, by all compilers; XLA with the
+        options that the program was run with."""
         case = suspect.evidence
 
         def wrong(module: Module, values: tuple[Value, ...]) -> str | None:
@@ -279,7 +280,7 @@ class CompilersExaminer:
 
 
 def _is_told_by_reduction(kind: str) -> bool:
-    """Test whether a kind says too little: no step to blame, or any."""
+    """Test for a kind without an opcode to blame, which reduction may find."""
     return kind == _FALSE_ALARM or kind.endswith(f": {_UNKNOWN}")
 
 
@@ -322,7 +323,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def status(subject: Any, count: int, given: argparse.Namespace, what: str) -> int:
-    """Run a campaign over ``count`` programs; return 1 if there are false alarms, else 0."""
+    """Run a campaign over ``count`` programs; return the exit status, 1 for false alarms."""
     if not has_torch():
         print(
             "PyTorch is not among the compilers: pip install 'hlo-oracle[torch]'", file=sys.stderr

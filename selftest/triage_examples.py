@@ -25,7 +25,7 @@ _FOUND = Path(__file__).resolve().parents[1] / "docs" / "found"
 
 
 def examples(count: int, seed: int) -> Iterator[tuple[str, Case]]:
-    """Yield so many programs by name: three drawn ones, then one that fails."""
+    """Yield ``count`` programs with names: three drawn ones, then one that fails, and so on."""
     failing = cycle(sorted(_FOUND.glob("*/reduced.hlo")))
     drawn = programs(seed)
     for number in range(count):
@@ -41,11 +41,12 @@ def examples(count: int, seed: int) -> Iterator[tuple[str, Case]]:
 
 @contextmanager
 def converter() -> Iterator[Callable[[str], str | None]]:
-    """Convert HLO text to StableHLO by jaxlib, in a process that may crash over it."""
+    """Yield a function that converts HLO text to StableHLO by jaxlib, in a process that may
+    crash."""
     from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
 
     def converted(text: str) -> str | None:
-        """Return None for what StableHLO cannot say."""
+        """Convert a text; None if StableHLO cannot express it."""
         try:
             return made(text)
         except (RuntimeError, ValueError):
@@ -59,7 +60,7 @@ def converter() -> Iterator[Callable[[str], str | None]]:
 
 
 def write(programs: Iterable[tuple[str, Case]], directory: Path) -> None:
-    """Write programs with their arguments; those that StableHLO cannot say stay HLO."""
+    """Write programs with their arguments; those that StableHLO cannot express as HLO."""
     directory.mkdir(parents=True, exist_ok=True)
     with WorkerPool(converter, seconds=20.0) as convert:
         for name, case in programs:

@@ -1,2 +1,2 @@
-"""Check generated CUDA on a GPU: units of programs, each in a process of its own, and a bundle of
-all that takes for machines without a network."""
+"""Check generated CUDA on a GPU: units of programs, each in a process of its own, and a bundle with
+all that this needs for machines without a network."""

@@ -78,7 +78,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _compile_piece(
     piece: str, architectures: Sequence[str], compiler: CudaCompiler, cache: Cache
 ) -> None:
-    """Compile all units of a piece."""
+    """Compile all units of a piece to cubins."""
     number = 0
     while (named := unit(piece, number)) is not None:
         # As the oracle does: what the interpreter refuses is not compiled.
@@ -95,7 +95,7 @@ def _compile(
     compiler: CudaCompiler,
     cache: Cache,
 ) -> None:
-    """Compile modules as one unit for each architecture; say what cannot be compiled."""
+    """Compile modules as one unit for each architecture; print those that cannot be compiled."""
     if not modules:
         return
     settings = launched(Numerics.EXACT)
@@ -111,7 +111,7 @@ def _compile(
 
 
 def _tree() -> dict[str, bytes]:
-    """Return the files of this tree as it is committed, and its commit."""
+    """Return the committed files of this tree, and the commit."""
     command = ["git", "-C", str(_ROOT), "archive", "HEAD"]
     archive = subprocess.run(command, capture_output=True, check=True).stdout
     files = {}
@@ -126,7 +126,7 @@ def _tree() -> dict[str, bytes]:
 
 
 def _cubins(directory: Path, since: float) -> dict[str, bytes]:
-    """Return the cubins of a cache that were made or taken since then, with their hashes."""
+    """Return the cubins of a cache that were made or used since a time, with their hashes."""
     wanted = [directory / VERSION]
     for file in sorted(directory.glob(f"*{CUBIN}")):
         if file.stat().st_mtime >= since - 1:  # some file systems have whole seconds
@@ -135,7 +135,7 @@ def _cubins(directory: Path, since: float) -> dict[str, bytes]:
 
 
 def _packages(version: str, directory: Path) -> dict[str, bytes]:
-    """Return the unpacked wheels of a version of Python, without their tests."""
+    """Return the unpacked wheels for a version of Python, without their tests."""
     place = directory / version
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest",
                str(place), "--only-binary=:all:", "--python-version", version, "--implementation",
@@ -155,7 +155,7 @@ def _unpacked(place: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def packed(files: dict[str, bytes]) -> bytes:
-    """Return a tar of files, compressed: equal ones of several versions lie beside each other."""
+    """Pack files as a compressed tar; equal files of several versions are adjacent."""
     made = io.BytesIO()
     options = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 1 << 27}]
     with lzma.open(made, "wb", filters=options) as out, tarfile.open(fileobj=out, mode="w") as tar:

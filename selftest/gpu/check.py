@@ -46,12 +46,12 @@ _PEERS = {"xla": "jax", "eager": "torch", "inductor": "torch"}  # and the packag
 
 
 class NoGpuError(Error):
-    """There is nothing to check on: the message of the first unit says why."""
+    """Raised if there is no GPU to check on; the message is that of the first unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Hold how units are run: until when, with which options, and how many side by side."""
+    """A run of the check: deadline, options, records, and the number of parallel processes."""
 
     records: Records
     deadline: float
@@ -59,22 +59,22 @@ class Run:
     workers: int = 1
 
     def is_over(self) -> bool:
-        """Return whether the time is up."""
+        """Test whether the deadline has passed."""
         return time.monotonic() >= self.deadline
 
 
 def pieces(run: Run) -> bool:
-    """Run what is left of all pieces; return whether all is done."""
+    """Run the remaining units of all pieces; return whether all are done."""
     return all(_run(run, piece, partial(_unit, run, piece)) for piece in _PIECES)
 
 
 def _run(run: Run, piece: str, unit: Unit, workers: int | None = None) -> bool:
-    """Run what is left of a piece; return whether all is done."""
+    """Run the remaining units of a piece; return whether all are done."""
     return run_units(piece, unit, run.records, workers or run.workers, run.is_over)
 
 
 def _unit(run: Run, piece: str, number: int) -> Iterator[dict[str, Any]]:
-    """Run a unit, and its programs alone behind one after which the device is lost."""
+    """Run a unit; if a program loses the device, run the unit's programs one by one."""
     row, status = _asked(run, [piece, str(number)])
     if status == _NO_UNIT:
         yield {"piece": piece, "done": True}
@@ -99,7 +99,7 @@ def _alone(run: Run, whole: dict[str, Any]) -> dict[str, Any]:
 
 
 def _failed(piece: str, number: int, why: str) -> dict[str, Any]:
-    """Return the row of what gave none."""
+    """Make the row of a unit that gave none."""
     return {"piece": piece, "unit": number, "programs": 0, "left out": 0, "other bits": 0,
             "errors": 1, "wrong": [why], "lost": -1, "seconds": 0}  # fmt: skip
 
@@ -110,7 +110,7 @@ def _asked(
     before: Sequence[str] = (),
     module: str = "selftest.gpu.unit",
 ) -> tuple[dict[str, Any] | None, int]:
-    """Run a unit in a process; return its row, if it gave one, and its status."""
+    """Run a unit in a process; return its row, None if it gave none, and its exit status."""
     command = [*before, sys.executable, "-m", module, *words, *run.options]
     try:
         done = subprocess.run(
@@ -127,7 +127,7 @@ def _asked(
 
 
 def sanitized(run: Run) -> bool:
-    """Run a piece under the tools of compute-sanitizer, if it is there; return whether all is
+    """Run a piece under compute-sanitizer's tools, if it is installed; return whether all is
     done."""
     found = shutil.which("compute-sanitizer")
     tools = _TOOLS if found else ()
@@ -135,7 +135,7 @@ def sanitized(run: Run) -> bool:
 
 
 def _under(run: Run, sanitizer: Sequence[str], tool: str, number: int) -> Iterator[dict[str, Any]]:
-    """Run a unit under a tool, which has a status of its own for what ends with another than 0."""
+    """Run a unit under a tool, which reports an error by an exit status of its own."""
     if not run.records.has(_SANITIZED, number):
         yield {"piece": tool, "done": True}
         return
@@ -145,7 +145,7 @@ def _under(run: Run, sanitizer: Sequence[str], tool: str, number: int) -> Iterat
 
 
 def _of_tool(tool: str, number: int, row: dict[str, Any] | None, status: int) -> dict[str, Any]:
-    """Return the row of a unit under a tool."""
+    """Make the row of a unit run under a tool."""
     why = f"{tool} of {_SANITIZED}, unit {number}: status {status}"
     found = row or _failed(tool, number, why)
     wrong = [*found["wrong"], why] if status == _FOUND else found["wrong"]
@@ -153,12 +153,12 @@ def _of_tool(tool: str, number: int, row: dict[str, Any] | None, status: int) ->
 
 
 def exchanged(run: Run) -> bool:
-    """Exchange arrays with other libraries; return whether all is done."""
+    """Exchange arrays with other libraries; return whether that is done."""
     return _run(run, _EXCHANGE, partial(_exchange, run), workers=1)
 
 
 def _exchange(run: Run, number: int) -> Iterator[dict[str, Any]]:
-    """Run the only unit of exchanges."""
+    """Run the single unit of exchanges."""
     if number:
         yield {"piece": _EXCHANGE, "done": True}
         return
@@ -167,8 +167,8 @@ def _exchange(run: Run, number: int) -> Iterator[dict[str, Any]]:
 
 
 def measured(run: Run) -> bool:
-    """Measure the time of programs, and by compilers that are installed, one unit at a time; return
-    whether all is done."""
+    """Time programs, also by other installed compilers, one unit at a time; return whether all is
+    done."""
     # Emulated threads are beside no GPU that others could use.
     there = [] if "--emulated" in run.options else [p for p, n in _PEERS.items() if find_spec(n)]
     pieces = (_BENCH, *(f"{_BENCH_OF}{peer}" for peer in there))
@@ -176,7 +176,7 @@ def measured(run: Run) -> bool:
 
 
 def _benched(run: Run, piece: str, number: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a unit of programs, or the one that ends the piece."""
+    """Yield the rows of a unit's programs, or the row that ends the piece."""
     is_peer = piece.startswith(_BENCH_OF)
     words = ["--peer", piece.removeprefix(_BENCH_OF)] if is_peer else list(run.options)
     command = [sys.executable, "-m", "bench.gpu", "--unit", str(number), "--json", *words]
@@ -198,7 +198,7 @@ def _benched(run: Run, piece: str, number: int) -> Iterator[dict[str, Any]]:
 
 
 def _when() -> str:
-    """Say the date, and the commit: that of a bundle, or of this clone."""
+    """Format the date and the commit, that of the bundle or of this clone."""
     packed = _ROOT / "commit.txt"
     command = ["git", "-C", str(_ROOT), "rev-parse", "HEAD"]
     if packed.exists():

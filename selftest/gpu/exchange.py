@@ -100,7 +100,7 @@ def _programs() -> Iterator[tuple[str, str, Module]]:
 
 
 def asked(library: str, made: Sequence[tuple[str, str, Module, CudaExecutable]]) -> list[str]:
-    """Exchange arrays with a library; return what is wrong."""
+    """Exchange arrays with a library; return the faults."""
     given_to, read_by = LIBRARIES[library]
     wrong = []
     for element_type, shape, module, program in made:

@@ -1,6 +1,6 @@
 """List the programs that are run on a GPU, by piece and unit: always the same ones.
 
-Programs of a unit are compiled together: it has as many as take a compiler a minute at most.
+Programs of a unit are compiled together: as many as take a compiler a minute at most.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def _large_ops(number: int) -> list[Named]:
 
 
 def _ops(number: int) -> list[Named] | None:
-    """Return ops on types; those that interpreter or C do not take are left out."""
+    """Make the programs of ops on types, except those that interpreter or backend do not
+    support."""
     every = [cell for opcode in OPCODES for cell in cells(opcode)]
     some = every[number * _OPS : (number + 1) * _OPS]
     taken = [cell for cell in some if not by_interpreter(cell) and not by_generator(cell)]
@@ -36,7 +37,7 @@ def _ops(number: int) -> list[Named] | None:
 
 
 def _files(number: int) -> list[Named]:
-    """Return programs of tests/regressions and tests/corpus."""
+    """Read programs of tests/regressions and tests/corpus."""
     named = of_files((_TESTS / "regressions", _TESTS / "corpus"), _MOST)
     return list(islice(named, number * _FILES, (number + 1) * _FILES))
 
@@ -57,6 +58,6 @@ PIECES: Mapping[str, Callable[[int], list[Named] | None]] = {
 
 
 def unit(piece: str, number: int) -> list[Named] | None:
-    """Return the programs of a unit; None behind the last one."""
+    """Return the programs of a unit; None if there is no such unit."""
     found = PIECES[piece](number)
     return found if found or piece == "ops" else None

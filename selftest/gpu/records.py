@@ -1,4 +1,4 @@
-"""Keep what was run as lines of JSON, so that a run goes on where another was ended."""
+"""Record results as lines of JSON, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Records:
-    """Hold the rows of a directory; each is on the disk before the next unit begins."""
+    """The rows of a directory; each is written to the disk before the next unit begins."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -25,11 +25,11 @@ class Records:
         return [row for row in self._rows if "done" not in row]
 
     def has(self, piece: str, number: int) -> bool:
-        """Return whether a unit was run."""
+        """Test whether a unit was run."""
         return any(row["piece"] == piece and row.get("unit") == number for row in self._rows)
 
     def is_done(self, piece: str) -> bool:
-        """Return whether all units of a piece were run."""
+        """Test whether all units of a piece were run."""
         return any(row["piece"] == piece and "done" in row for row in self._rows)
 
     def add(self, row: dict[str, Any]) -> None:
@@ -42,7 +42,7 @@ class Records:
 
 
 def _read(line: str) -> dict[str, Any] | None:
-    """Read a row; None for one that was cut off."""
+    """Parse a row; None for an incomplete line."""
     try:
         row = json.loads(line)
     except ValueError:

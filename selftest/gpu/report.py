@@ -1,4 +1,4 @@
-"""Write docs/gpu.md from what was run on a GPU."""
+"""Write docs/gpu.md from the records of a GPU check."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _NOTHING = (
 
 
 def text(rows: Rows, when: str = "") -> str:
-    """Return the page; ``when`` says the date and the commit."""
+    """Format the page; ``when`` has the date and the commit."""
     checked = [row for row in rows if row["piece"] in _ABOUT]
     where = dict.fromkeys(row["where"] for row in checked if "where" in row)
     told = f"{'; '.join(where)}, {when}.\n" if rows else _NOTHING
@@ -62,7 +62,7 @@ def text(rows: Rows, when: str = "") -> str:
 
 
 def _checked(rows: Rows) -> Iterator[str]:
-    """Yield the table of pieces, and what is wrong."""
+    """Yield the table of pieces, and the faults."""
     yield "| what | programs | left out | other bits | errors | seconds |"
     yield "|---|---:|---:|---:|---:|---:|"
     for piece, about in _ABOUT.items():

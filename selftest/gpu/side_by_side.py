@@ -1,4 +1,4 @@
-"""Run units of a piece side by side, in the order of their numbers, until there are no more."""
+"""Run the units of a piece in parallel, in the order of their numbers, until there are no more."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Unit = Callable[[int], Iterable[dict[str, Any]]]
 def run_units(
     piece: str, unit: Unit, records: Records, workers: int, is_over: Callable[[], bool]
 ) -> bool:
-    """Run what is left of a piece, ``workers`` units at a time; return whether all is done.
+    """Run the remaining units of a piece, ``workers`` at a time; return whether all are done.
 
-    No unit begins once ``is_over`` says so; those that have begun end. What a unit raises is raised
-    when the others have ended.
+    No unit begins once ``is_over`` returns True; running units finish. An exception of a unit is
+    raised when the others have finished.
     """
     if records.is_done(piece):
         return True

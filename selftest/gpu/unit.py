@@ -29,7 +29,7 @@ NO_UNIT, NO_GPU = 3, 69  # statuses; 69: EX_UNAVAILABLE
 
 
 def asked(piece: str, number: int, only: int | None, oracle: OnDevice) -> dict[str, Any]:
-    """Run a unit; return counts, and what is wrong."""
+    """Run a unit; return counts, and the faults."""
     named = unit(piece, number) or []
     start = time.perf_counter()
     wanted = range(len(named)) if only is None else [only]
@@ -54,7 +54,7 @@ def asked(piece: str, number: int, only: int | None, oracle: OnDevice) -> dict[s
 
 
 def where(device: Device) -> str:
-    """Say which GPU and which driver this is."""
+    """Describe the GPU and its driver."""
     return f"{device.name} ({device.architecture}), driver of CUDA {device.driver.version}"
 
 

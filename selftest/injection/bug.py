@@ -1,4 +1,4 @@
-"""Define bugs: another meaning for one instruction, as a compiler might have emitted it."""
+"""Define a bug: a wrong result of one instruction, as a compiler might have emitted it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One evaluation of an instruction: calling it gives the right result, or that for other
+    """One evaluation of an instruction. Calling it gives the right result, or that of other
     operands and attributes."""
 
     op: Callable[..., Value]
@@ -33,7 +33,7 @@ class Call:
         return self.op(*(operands or self.operands), **{**self.attributes, **attributes})
 
     def to(self, *numbers: int) -> Value:
-        """Return the result of its own operands in another order."""
+        """Evaluate with the operands permuted."""
         return self(*(self.operands[number] for number in numbers))
 
 
@@ -43,9 +43,10 @@ LEGAL = "legal"  # the family of what a compiler may do
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """``wrong(call)`` is what the compiled instruction gives, None where the bug cannot be. Only
-    for first operands of ``kinds`` of element types, if any are named (without operands: all). What
-    is of the family LEGAL is none: another rounding, say; the verdict must not take it for one."""
+    """A compiler bug. ``wrong(call)`` computes the wrong result, None where the bug does not apply.
+    It is restricted to first operands of the kinds in ``kinds``, if there are any (without
+    operands: to all). A row of the family LEGAL is no bug but a legal result, with another
+    rounding, say, which the verdict must not call wrong."""
 
     family: str
     name: str
@@ -63,16 +64,16 @@ class Bug:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Makes the rows of one family."""
+    """Makes the bugs of one family."""
 
     name: str
 
     def __call__(self, opcodes: str, name: str, wrong: Wrong, kinds: str = "") -> Bug:
-        """Return a bug of one or several opcodes, with blanks between them."""
+        """Make one bug of several opcodes, separated by blanks."""
         return Bug(self.name, name, tuple(opcodes.split()), wrong, kinds)
 
     def each(self, opcodes: str, name: str, wrong: Wrong, kinds: str = "") -> tuple[Bug, ...]:
-        """Return a bug for every one of several opcodes."""
+        """Make a bug for each of several opcodes."""
         return tuple(
             Bug(self.name, f"{opcode}: {name}", (opcode,), wrong, kinds)
             for opcode in opcodes.split()
@@ -83,17 +84,18 @@ class Family:
 
 
 def op(opcode: str) -> Callable[..., Value]:
-    """Return the interpreter's function of another opcode."""
+    """Return the interpreter's function of an opcode."""
     return column("interp.ops")[function_name(opcode)].function
 
 
 def swapped(*order: int) -> Wrong:
-    """Operands in another order."""
+    """Make the bug of permuted operands."""
     return lambda call: call.to(*order)
 
 
 def given(**attributes: Callable[[Any], Any]) -> Wrong:
-    """Other attributes: each a function of what it is; None where it cannot be wrong like that."""
+    """Make the bug of wrong attributes, each a function of the right value; it does not apply where
+    one is None."""
 
     def wrong(call: Call) -> Value:
         changed = {name: make(call.attributes.get(name)) for name, make in attributes.items()}
@@ -105,12 +107,12 @@ def given(**attributes: Callable[[Any], Any]) -> Wrong:
 
 
 def computed_as(other: str) -> Wrong:
-    """Another opcode's function of the same operands."""
+    """Make the bug of evaluating another opcode on the operands."""
     return lambda call: op(other)(*call.operands)
 
 
 def result(change: Callable[[Array], Array | None]) -> Wrong:
-    """Something done to the right result, an array."""
+    """Make the bug of changing the right result, an array."""
 
     def wrong(call: Call) -> Value:
         right = call()
@@ -121,7 +123,7 @@ def result(change: Callable[[Array], Array | None]) -> Wrong:
 
 
 def operand(number: int, change: Callable[[Array], Array | None]) -> Wrong:
-    """Something done to an operand, an array, before."""
+    """Make the bug of changing an operand, an array, before the evaluation."""
 
     def wrong(call: Call) -> Value:
         if not -len(call.operands) <= number < len(call.operands):
@@ -137,7 +139,7 @@ def operand(number: int, change: Callable[[Array], Array | None]) -> Wrong:
 
 
 def through(dtype: np.dtype[Any], only: Iterable[np.dtype[Any]] = (F32,)) -> Wrong:
-    """Operands and result rounded to another type on the way."""
+    """Make the bug of rounding operands and result to another type."""
     wide = tuple(only)
 
     def rounded(value: Value) -> Value:
@@ -153,7 +155,7 @@ def through(dtype: np.dtype[Any], only: Iterable[np.dtype[Any]] = (F32,)) -> Wro
 
 
 def off_by(part: float) -> Wrong:
-    """Return a float result with a relative error, of either sign by turns."""
+    """Make the bug of a relative error in a float result, with alternating signs."""
 
     def change(right: Array) -> Array | None:
         if right.dtype not in (F32, F64):
@@ -165,8 +167,7 @@ def off_by(part: float) -> Wrong:
 
 
 def where(mask: Callable[..., Array], value: Callable[..., Array] | float) -> Wrong:
-    """Return the right result, but another value where the mask, both functions of the operands,
-    is."""
+    """Make the bug of another value where a mask is true; both are functions of the operands."""
 
     def wrong(call: Call) -> Value:
         right = np.asarray(call())
@@ -177,22 +178,22 @@ def where(mask: Callable[..., Array], value: Callable[..., Array] | float) -> Wr
 
 
 def bits_of(array: Array) -> int:
-    """Count an element's bits, as the language does."""
+    """Return the bits of an element of the array's type."""
     return type_of(array).bits
 
 
 def unsigned(array: Array) -> Array:
-    """Integers with the same bits and no sign."""
+    """Reinterpret integers as unsigned."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "i" else array
 
 
 def signed(array: Array) -> Array:
-    """Integers with the same bits and a sign."""
+    """Reinterpret integers as signed."""
     return array.view(f"i{array.dtype.itemsize}") if array.dtype.kind == "u" else array
 
 
 def with_signs_of(change: Callable[[Array], Array]) -> Wrong:
-    """Return the op on operands that are taken for integers of the other signedness."""
+    """Make the bug of treating integer operands as those of the other signedness."""
 
     def wrong(call: Call) -> Value:
         if not all(x.dtype.kind in "iu" for x in call.operands):

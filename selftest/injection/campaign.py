@@ -1,4 +1,4 @@
-"""Put each bug into programs, judge what comes out as ``hlo check --against`` does, and count."""
+"""Inject each bug into programs, judge the results as ``hlo check --against`` does, and count."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OPCODES = sorted({opcode for bug in BUGS for opcode in bug.opcodes[:1]})
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """A bug in a program, and what the verdict made of it."""
+    """A bug at a site of a program, and the verdict's outcome."""
 
     bug: Bug
     case: Case
@@ -49,7 +49,7 @@ class Injection:
 
 
 def injected(bug: Bug, case: Case, site: Site, budget: Budget = XLA_CPU) -> Injection | None:
-    """None where the bug cannot be."""
+    """Inject a bug and judge the results; None where the bug does not apply."""
     peer = Injected(bug, site, case.values)
     try:
         with time_limit(SECONDS):
@@ -81,7 +81,8 @@ def _outcome(peer: Injected, case: Case, budget: Budget) -> str:
 
 
 def _same(actual: Sequence[Array], exact: Sequence[Array]) -> bool:
-    """But for NaNs' bits and signs of zeros, which no verdict is about."""
+    """Test for equal results, except for NaNs' bits and signs of zeros, which no verdict is
+    about."""
     return len(actual) == len(exact) and all(
         one.shape == other.shape and judged(one, other, point(other)).worst == EQUAL
         for one, other in zip(actual, exact)
@@ -90,19 +91,19 @@ def _same(actual: Sequence[Array], exact: Sequence[Array]) -> bool:
 
 @dataclass(slots=True)
 class Tally:
-    """Count outcomes by bug. A bug with ``most`` effective injections is done."""
+    """Outcomes by bug. A bug with ``most`` effective injections is done."""
 
     most: int
     counts: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     hidden: list[str] = field(default_factory=list)  # what some program hid
 
     def needs(self, bug: str) -> bool:
-        """Test whether a bug is to be injected into more programs."""
+        """Test whether a bug has to be injected into more programs."""
         found = self.counts[bug]
         return found.total() - found[UNSEEN] < self.most and found.total() < 8 * self.most
 
     def add(self, chunk: Chunk) -> None:
-        """Count the outcomes in a program, of the bugs that are not done."""
+        """Add the outcomes of a chunk, except those of bugs that are done."""
         for told in chunk.tally("outcomes"):
             bug, _, outcome = told.rpartition(": ")
             if self.needs(bug):
@@ -111,7 +112,7 @@ class Tally:
 
 
 def tallied(done: Done, numbers: Iterable[int], most: int) -> Tally:
-    """Count the outcomes of chunks, in this order."""
+    """Sum the outcomes of chunks, in this order."""
     tally = Tally(most)
     for found in filter(None, map(done.chunk, numbers)):
         tally.add(found)
@@ -120,9 +121,9 @@ def tallied(done: Done, numbers: Iterable[int], most: int) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Injections:
-    """Plan the campaign: each bug at one site of each program, until it had its effect ``most``
-    times. A chunk is one program: a model, or one of ``drawn`` for each opcode that has a bug, with
-    either kind of arguments."""
+    """The plan of the campaign: each bug at one site of each program, until it had its effect
+    ``most`` times. A chunk is one program: a model, or one of ``drawn`` for each opcode that has a
+    bug, with either kind of arguments."""
 
     seed: int
     most: int
@@ -130,12 +131,12 @@ class Injections:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All fields."""
+        """All fields, which decide the outcome."""
         return {"campaign": "injection", **asdict(self)}
 
     @property
     def size(self) -> int:
-        """A chunk is one program."""
+        """The number of programs in a chunk: one."""
         return 1
 
     @property
@@ -148,7 +149,7 @@ class Injections:
         return nullcontext(InjectionExaminer(self, done, Tally(self.most)))
 
     def programs(self, rounds: int) -> int:
-        """Count the programs of so many rounds through all opcodes, or through the models."""
+        """Count the programs of ``rounds`` passes over all opcodes, or over the models."""
         return rounds * (2 * self.drawn * len(OPCODES) if self.drawn else model_count())
 
     def case(self, number: int) -> Case | None:
@@ -162,7 +163,7 @@ class Injections:
 
 @dataclass(slots=True)
 class InjectionExaminer:
-    """Inject bugs into programs; ``before`` counts the outcomes of the first ``known`` chunks."""
+    """Injects bugs into programs; ``before`` has the outcomes of the first ``known`` chunks."""
 
     subject: Injections
     done: Done
@@ -190,7 +191,7 @@ class InjectionExaminer:
         return found
 
     def _look(self, number: int) -> None:
-        """Read the chunks before, up to the first unfinished one."""
+        """Read the earlier chunks, up to the first unfinished one."""
         while self.known < number and (found := self.done.chunk(self.known)) is not None:
             self.before.add(found)
             self.known += 1
@@ -222,7 +223,7 @@ class InjectionExaminer:
 
 
 def _outcomes(bug: Bug, module: Module, values: tuple[Value, ...]) -> set[str]:
-    """Collect the outcomes of a bug at all sites of a program."""
+    """Inject a bug at all sites of a program; return the set of outcomes."""
     given = case("reduced", module, values, XLA_CPU)
     if given is None:
         return set()
@@ -238,7 +239,7 @@ def _suspect(found: Injection) -> Suspect:
 
 
 def described(found: Injection) -> str:
-    """Describe where a bug was injected, and which instructions opened the envelope."""
+    """Format where a bug was injected, and which instructions opened the envelope."""
     site = found.site.instruction
     openings = ", ".join(dict.fromkeys(o.opcode for o in found.case.judge.enclosed.openings))
     opened = f"; opened by {openings}" if openings else ""

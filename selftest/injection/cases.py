@@ -1,4 +1,4 @@
-"""Programs with arguments in which bugs are put: drawn ones, and small models."""
+"""Programs with arguments for bugs: drawn ones, and small models."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RUN = ("body", "condition", "true_computation", "false_computation")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program without calls, arguments, the exact results, and the judge of others."""
+    """A program with calls inlined, its arguments, exact results, judge, and sites of bugs."""
 
     name: str
     module: Module
@@ -48,7 +48,7 @@ class Case:
 
 
 def case(name: str, module: Module, values: Sequence[Value], peer: Budget) -> Case | None:
-    """None if the program is too long, does not end soon, or has no enclosure."""
+    """Prepare a case; None if the program is too long, does not end soon, or has no enclosure."""
     try:
         flat = inline(module)
         if length(flat) > MOST_INSTRUCTIONS:
@@ -65,7 +65,8 @@ def case(name: str, module: Module, values: Sequence[Value], peer: Budget) -> Ca
 
 
 def length(module: Module) -> int:
-    """Count the instructions that a program runs, without parameters; those of loops once."""
+    """Count the executed instructions of a program without its parameters; those of loops count
+    once."""
     return sum(
         instruction.opcode != "parameter"
         for computation in _reached(module)
@@ -74,7 +75,7 @@ def length(module: Module) -> int:
 
 
 def _protect(module: Module) -> None:
-    """Bugs may write into operands; constants are the program's."""
+    """Make constants read-only, since bugs may write into their operands."""
     for computation in module.computations:
         for instruction in computation.instructions:
             literal = instruction.attributes.get("literal")
@@ -83,7 +84,7 @@ def _protect(module: Module) -> None:
 
 
 def _reached(module: Module) -> list[Computation]:
-    """Return the entry, and what its loops and branches run."""
+    """List the computations that run: the entry, and those of its loops and branches."""
     found: dict[str, Computation] = {}
     todo = [module.entry]
     while todo:
@@ -105,8 +106,8 @@ def _sites(module: Module) -> Iterator[Site]:
 
 
 def drawn(opcode: str, seed: int, number: int, peer: Budget) -> Case | None:
-    """Draw case ``number`` of the programs that may contain an opcode; it is equal for a seed. Even
-    numbers have arguments that find bugs, odd ones the same program with those of a model."""
+    """Draw case ``number`` of the programs that may contain an opcode, reproducibly for a seed. Odd
+    numbers are the programs of the even ones with a model's arguments in place of telling ones."""
     rng = np.random.default_rng([seed, sum(map(ord, opcode))])
     others = rng.choice(sorted(GENERATORS), _COMPANY, replace=False).tolist()
     chosen = tuple(name for name in GENERATORS if name == opcode or name in others)
@@ -143,12 +144,12 @@ def model_count() -> int:
 
 
 def model_arguments(module: Module, rng: np.random.Generator) -> tuple[Value, ...]:
-    """Draw arguments as models have them."""
+    """Draw arguments as models get them."""
     return tuple(model_value(parameter.shape, rng) for parameter in module.entry.parameters)
 
 
 def model_value(shape: Shape, rng: np.random.Generator) -> Value:
-    """Return numbers as models have them: normal floats, small integers."""
+    """Draw an array as models get it: normal floats, small integers."""
     if isinstance(shape, TupleShape):
         return tuple(model_value(part, rng) for part in shape.elements)
     element_type = shape.element_type

@@ -1,4 +1,4 @@
-"""All bugs that are put in: one row each."""
+"""The catalogue of all bugs: one row each."""
 
 from __future__ import annotations
 

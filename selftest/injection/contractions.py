@@ -26,7 +26,7 @@ def _dims(call: Call, side: str) -> tuple[int, ...]:
 
 
 def _other_contracting(side: str) -> Any:
-    """Another dimension of the same size."""
+    """Make the bug of contracting another dimension of the same size."""
 
     def wrong(call: Call) -> Value:
         value = call.operands[side == "rhs"]
@@ -41,7 +41,7 @@ def _other_contracting(side: str) -> Any:
 
 
 def _terms(begin: int, end: int | None) -> Any:
-    """Only some of the terms, along the first contracted dimension."""
+    """Make the bug of summing only the terms begin..end of the first contracted dimension."""
 
     def wrong(call: Call) -> Value:
         axes = [_dims(call, side) for side in ("lhs", "rhs")]
@@ -88,7 +88,7 @@ def _real(value: Array) -> Array | None:
 
 
 def _narrow(dtype: np.dtype[Any], wide: np.dtype[Any] = F32) -> Any:
-    """Factors rounded, products summed as they should."""
+    """Make the bug of rounding factors to a narrower type; their products are summed correctly."""
 
     def wrong(call: Call) -> Value:
         if not any(x.dtype == wide for x in call.operands[:2]):
@@ -100,7 +100,7 @@ def _narrow(dtype: np.dtype[Any], wide: np.dtype[Any] = F32) -> Any:
 
 
 def _summed_in(dtype: np.dtype[Any]) -> Any:
-    """f32 products added up one after the other in a narrow type."""
+    """Make the bug of summing f32 products one by one in a narrow type."""
 
     def wrong(call: Call) -> Value:
         left, right = call.operands[:2]
@@ -132,7 +132,7 @@ def _transposed(right: Array) -> Array | None:
 
 
 def _not_cleared(right: Array) -> Array | None:
-    """Added to what was there before."""
+    """Add one, as if the accumulator had not been cleared."""
     kind = right.dtype.kind
     return right + np.ones((), right.dtype) if kind in "iufc" or kind == "V" else None
 
@@ -180,7 +180,7 @@ DOTS = (
 
 
 def _spatial(call: Call) -> Window:
-    """Return its window, which the text leaves out where it is trivial."""
+    """Return the window of a convolution, which the text omits where it is trivial."""
     window: Window = call.attributes.get("window", Window())
     labels = call.attributes["dim_labels"]
     sizes = [call.operands[1].shape[d] for d in labels.kernel_spatial]
@@ -204,7 +204,7 @@ def _turned_kernel(call: Call) -> Value:
 
 
 def _labels(**attributes: Any) -> Any:
-    """Other dimension labels, each a function of all."""
+    """Make the bug of other dimension labels, each a function of all."""
 
     def wrong(call: Call) -> Value:
         labels = call.attributes["dim_labels"]
@@ -215,7 +215,7 @@ def _labels(**attributes: Any) -> Any:
 
 
 def _rotated(axis_of: str, number: int) -> Any:
-    """Put one operand's features or batches in another order."""
+    """Make the bug of rotating one operand's features or batches by one."""
 
     def wrong(call: Call) -> Value:
         axis = getattr(call.attributes["dim_labels"], axis_of)
@@ -228,7 +228,7 @@ def _rotated(axis_of: str, number: int) -> Any:
 
 
 def _interleaved(call: Call) -> Value:
-    """Put the features of a group next to those of other groups."""
+    """Interleave the features of different groups."""
     groups = call.attributes.get("feature_group_count", 1)
     axis = call.attributes["dim_labels"].input_feature
     size = call.operands[0].shape[axis]

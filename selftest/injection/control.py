@@ -19,7 +19,7 @@ def _one_more(call: Call) -> Value:
 
 
 def _one_less(call: Call) -> Value:
-    """Leave out the last turn."""
+    """Leave out a loop's last trip."""
     (before,) = call.operands
     value, condition, body = before, call.attributes["condition"], call.attributes["body"]
     while condition(value):
@@ -28,12 +28,12 @@ def _one_less(call: Call) -> Value:
 
 
 def _first_unasked(call: Call) -> Value:
-    """Loop as do … while: the body once before the condition."""
+    """Execute the body once before the first test of the condition, as do … while does."""
     return call(call.attributes["body"](*call.operands))
 
 
 def _body(change: Any) -> Any:
-    """Another body: a function of its operand and its result, both tuples of several."""
+    """Make the bug of another body: a function of its operand and result, both tuples."""
 
     def wrong(call: Call) -> Value:
         body = call.attributes["body"]
@@ -49,12 +49,12 @@ def _body(change: Any) -> Any:
 
 
 def _stale(before: Any, after: Any) -> Any:
-    """Return the last element as it was before."""
+    """Return a trip's result with the last element of its operand: the element is never updated."""
     return (*after[:-1], before[-1])
 
 
 def _carried_late(call: Call) -> Value:
-    """Show each turn the last element of two turns ago."""
+    """Pass to each trip the last element of the state as of two trips before."""
     body = call.attributes["body"]
     if not isinstance(call.operands[0], tuple) or len(call.operands[0]) < 2:
         return None
@@ -69,7 +69,7 @@ def _carried_late(call: Call) -> Value:
 
 
 def _exchanged(call: Call) -> Value:
-    """Exchange two results of one shape."""
+    """Exchange two results of the same shape."""
     right = call()
     if not isinstance(right, tuple):
         return None
@@ -85,7 +85,7 @@ def _exchanged(call: Call) -> Value:
 
 
 def _selector(change: Any) -> Any:
-    """Another branch, by index; by pred the other one."""
+    """Make the bug of choosing another branch by index."""
 
     def wrong(call: Call) -> Value:
         selector = call.operands[0]
@@ -111,7 +111,7 @@ def _other_operand(call: Call) -> Value:
 
 
 def _scan(change: Any) -> Any:
-    """Another computation of each step: a function of its operands and results."""
+    """Make the bug of another step: a function of its operands and results."""
 
     def wrong(call: Call) -> Value:
         to_apply = call.attributes["to_apply"]
@@ -128,7 +128,7 @@ def _scan(change: Any) -> Any:
 
 
 def _restarted(call: Call) -> Value:
-    """Begin every step with the first carries."""
+    """Begin every step with the initial carries."""
     to_apply, carries = call.attributes["to_apply"], call.attributes["num_carries"]
     if not carries:
         return None
@@ -141,7 +141,7 @@ def _restarted(call: Call) -> Value:
 
 
 def _cut(call: Call) -> Value:
-    """Leave out the last step: its outputs are those of the one before."""
+    """Leave out the last step: its outputs repeat those of the step before."""
     right, carries = call(), call.attributes["num_carries"]
     (axis,) = call.attributes["dimensions"]
     outputs = right[: len(right) - carries]

@@ -19,7 +19,7 @@ _Strides = tuple[tuple[int, int, int], ...]
 
 
 def _off_by(step: int) -> Any:
-    """Return a slice that starts elsewhere, where there is room."""
+    """Make the bug of a slice that is shifted by some elements, where there is room."""
 
     def wrong(call: Call) -> Value:
         limits = call.operands[0].shape
@@ -35,7 +35,7 @@ def _off_by(step: int) -> Any:
 
 
 def _unstrided(slices: _Strides) -> _Strides | None:
-    """Read as many elements next to each other."""
+    """Ignore the strides: read as many adjacent elements."""
     dense = tuple(
         (start, start + len(range(start, limit, stride)), 1) for start, limit, stride in slices
     )
@@ -53,7 +53,7 @@ def _identity(dimensions: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _as_if_unmoved(call: Call) -> Value:
-    """Take a transpose for a bitcast."""
+    """Treat a transpose as a bitcast."""
     right = call()
     return np.ascontiguousarray(call.operands[0]).reshape(right.shape)
 
@@ -99,14 +99,14 @@ def _padding(change: Any) -> Any:
 
 
 def _filled(call: Call) -> Value:
-    """Padding that nobody wrote."""
+    """Pad with another value, as if the padding were not initialised."""
     value = call.operands[1]
     garbage = np.ones_like(value) if not np.any(value == np.ones_like(value)) else value * 0
     return call(call.operands[0], np.asarray(garbage).astype(value.dtype))
 
 
 def _at_edges(call: Call) -> Value:
-    """Repeat the element at the edge beyond it."""
+    """Pad by repeating the element at the edge."""
     if any(low < 0 or high < 0 or inner for low, high, inner in call.attributes["padding"]):
         return None
     if not call.operands[0].size:
@@ -216,7 +216,7 @@ def _tail(values: Array, count: int, fill: Any) -> Array | None:
 
 
 def _after_vectors(values: Array) -> Array | None:
-    """Return the rest after full vectors of 8."""
+    """Zero the remainder after full vectors of 8 elements."""
     rest = values.size % 8
     return _tail(values, rest, np.zeros((), values.dtype)) if rest and values.size > 8 else None
 

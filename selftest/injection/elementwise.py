@@ -99,7 +99,7 @@ def _direction(before: str, after: str) -> Bug:
 
 
 def _negated(before: str, opposite: str) -> Bug:
-    """Negate a comparison of floats, which differs where one is NaN."""
+    """Make the bug of computing a comparison as the negation of its opposite: wrong for NaN."""
 
     def wrong(call: Call) -> Value:
         is_it = call.attributes["direction"] == before
@@ -142,7 +142,7 @@ def _nan(array: Array) -> Any:
 
 
 def _without_nan(number: int) -> Bug:
-    """Ignore NaN as fmax and fmin of C do, for one of the operands."""
+    """Make the bug of ignoring NaN in one operand, as C's fmax and fmin do."""
     which = ("left", "right")[number]
     return _special(
         "maximum minimum",
@@ -153,8 +153,7 @@ def _without_nan(number: int) -> Bug:
 
 
 def _wide(function: Any) -> Any:
-    """Compute a formula in the operands' own type (f32 if that is narrow), as C code would have
-    it."""
+    """Make the bug of a formula in the operands' own type (f32 if that is narrow), as in C code."""
 
     def wrong(call: Call) -> Value:
         if any(x.dtype not in (F32, F64, F16, BF16) for x in call.operands):

@@ -1,4 +1,4 @@
-"""Bugs of what is found by indices: slices at a start, gather, scatter, sort and top k."""
+"""Bugs of dynamic slices, gather, scatter, sort and top-k."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _FIRST = {"dynamic-slice": 1, "dynamic-update-slice": 2}  # start indices follow
 
 
 def _starts(change: Any) -> Any:
-    """Other starts: a function of the starts (integers), the extents and the sizes."""
+    """Make the bug of other start indices: a function of the given and the clamped starts, the
+    extents and the sizes."""
 
     def wrong(call: Call) -> Value:
         first = _FIRST[call.instruction.opcode]
@@ -43,7 +44,7 @@ def _starts(change: Any) -> Any:
 
 
 def _at(call: Call, window: list[Array]) -> Value:
-    """Read or written at these indices; those outside read the nearest and write nothing."""
+    """Read or update at these indices; out of bounds, a read is clamped and an update dropped."""
     value = call.operands[0]
     if not value.size:
         return None
@@ -86,7 +87,7 @@ def _modulo(starts: list[int], right: list[int], extents: Any, sizes: Any) -> li
 
 
 def _in_place(call: Call) -> Value:
-    """Written into the operand, which others still read."""
+    """Write the result into the operand's buffer, which others still read."""
     right = call()
     value = call.operands[0]
     if not value.flags.writeable or value.base is not None or np.array_equal(value, right):
@@ -139,7 +140,8 @@ def _components_exchanged(number: int) -> Any:
 
 
 def _index(change: Any) -> Any:
-    """Other index vectors: a function of each component's indices, extent and size."""
+    """Make the bug of other index vectors: a function of each component's indices, extent and
+    size."""
 
     def wrong(call: Call) -> Value:
         is_gather = call.instruction.opcode == "gather"
@@ -161,7 +163,8 @@ def _index(change: Any) -> Any:
 
 
 def _filled(fill: float) -> Any:
-    """Out of bounds reads give a number, as another mode of gather does."""
+    """Make the bug of a fill value for reads out of bounds, as another mode of JAX's gather has
+    it."""
 
     def wrong(call: Call) -> Value:
         right = np.asarray(call())
@@ -212,7 +215,7 @@ GATHERS = (
 
 
 def _folding(make: Any) -> Any:
-    """Another way to combine an element with an update."""
+    """Make the bug of another combination of an element with an update."""
 
     def wrong(call: Call) -> Value:
         before = call.attributes["to_apply"]
@@ -225,7 +228,7 @@ def _folding(make: Any) -> Any:
 
 
 def _updates(change: Any) -> Any:
-    """Updates and indices along the first scatter dimension."""
+    """Make the bug of changing updates and indices along the first scatter dimension."""
 
     def wrong(call: Call) -> Value:
         count = len(call.operands) // 2
@@ -283,13 +286,13 @@ def _flipped_result(call: Call) -> Value:
 
 
 def _unstable(call: Call) -> Value:
-    """Put ties in reverse order."""
+    """Sort such that equal elements come in reverse order."""
     axis = _axis(call)
     return call(*(np.flip(x, axis) for x in call.operands))
 
 
 def _only(number: int) -> Any:
-    """Keep all other operands where they are."""
+    """Make the bug of sorting one operand only."""
 
     def wrong(call: Call) -> Value:
         if len(call.operands) < 2:
@@ -306,7 +309,7 @@ def _other_axis(call: Call) -> Value:
 
 
 def _without_two(call: Call) -> Value:
-    """Return a network that leaves two neighbours unsorted."""
+    """Exchange the first two results, as if a sorting network lacked their comparator."""
     right, axis = call(), _axis(call)
     whole = right if isinstance(right, tuple) else (right,)
     size = whole[0].shape[axis]
@@ -318,7 +321,7 @@ def _without_two(call: Call) -> Value:
 
 
 def _last_indices(call: Call) -> Value:
-    """Choose equal elements at the higher indices."""
+    """Choose the highest index among equal elements."""
     right = call(np.flip(call.operands[0], -1))
     last = call.operands[0].shape[-1] - 1
     return right[0], (last - right[1]).astype(right[1].dtype)

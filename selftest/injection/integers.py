@@ -32,7 +32,7 @@ _conversions = Family("conversions")
 
 
 def _wide(function: Any) -> Any:
-    """Compute a formula of integers of at most 32 bits in 64 of them, saturating in their own."""
+    """Make the bug of a formula computed in 64 bits and saturated to the operands' type."""
 
     def wrong(call: Call) -> Value:
         if any(x.dtype.kind not in "iu" or x.dtype.itemsize > 4 for x in call.operands):
@@ -49,7 +49,7 @@ def _least(array: Array) -> Any:
 
 
 def _masked_shift(opcode: str) -> Any:
-    """Shift as x86 does, by the amount modulo the width."""
+    """Make the bug of shifting by the amount modulo the width, as x86 does."""
 
     def wrong(call: Call) -> Value:
         value, amount = call.operands
@@ -59,7 +59,7 @@ def _masked_shift(opcode: str) -> Any:
 
 
 def _as_bits(count: int) -> Any:
-    """Computed in so many bits, and extended."""
+    """Make the bug of computing in fewer bits and extending the result."""
 
     def wrong(call: Call) -> Value:
         dtype = call.operands[0].dtype
@@ -125,7 +125,8 @@ INTEGERS = (
 
 
 def _from(kinds: str, change: Any, to: str = "") -> Any:
-    """Plant a bug in a conversion between kinds of types: a function of operand and target type."""
+    """Make the bug of a conversion between kinds of types: a function of operand and target
+    type."""
 
     def wrong(call: Call) -> Value:
         shape = call.attributes.get("shape")
@@ -146,7 +147,7 @@ def _wraps(value: Array, target: Any) -> Value:
 
 
 def _cut(value: Array, target: Any) -> Value:
-    """Towards zero: the low bits cut off."""
+    """Convert by truncation instead of rounding to nearest."""
     if (value.dtype, target) not in ((F64, F32), (F32, F16), (F32, BF16), (F64, BF16), (F64, F16)):
         return None
     nearest = value.astype(target)

@@ -33,7 +33,7 @@ def _imaginary_lost(value: Array) -> Array | None:
 
 
 def _product(change: Any) -> Any:
-    """Compute a formula of the components of two numbers."""
+    """Make the bug of another formula for the product of complex numbers, of their components."""
 
     def wrong(call: Call) -> Value:
         a, b = call.operands
@@ -86,7 +86,7 @@ COMPLEX = (
 
 
 def _other_triangle(call: Call) -> Value:
-    """Keep the operand's values in the other triangle."""
+    """Leave the operand's values in the other triangle."""
     right, lower = call(), call.attributes.get("lower", False)
     mask = np.tril(np.ones(right.shape[-2:], np.bool_))
     return np.where(mask if lower else mask.T, right, call.operands[0])
@@ -109,7 +109,7 @@ def _transposed(call: Call) -> Value:
 
 
 def _scaled(change: Any) -> Any:
-    """Scale by a function of the number of points."""
+    """Make the bug of scaling a transform by a function of its number of points."""
 
     def wrong(call: Call) -> Value:
         right = call()
@@ -133,7 +133,7 @@ def _other_way(call: Call) -> Value:
 
 
 def _first_axis(call: Call) -> Value:
-    """Along the first dimension, where it is as long."""
+    """Transform along the first dimension, where it has the same length."""
     value, lengths = call.operands[0], call.attributes["fft_length"]
     if value.ndim < 2 or len(lengths) != 1 or value.shape[0] != value.shape[-1]:
         return None
@@ -195,7 +195,7 @@ MATRICES = (
 
 
 def _state(number: int, change: Any) -> Any:
-    """Change one word of the state before."""
+    """Make the bug of changing one word of the random state."""
 
     def make(state: Array) -> Array | None:
         if number >= len(state):
@@ -208,7 +208,7 @@ def _state(number: int, change: Any) -> Any:
 
 
 def _bits(change: Any) -> Any:
-    """Change the bits, and keep the state."""
+    """Make the bug of changing the random bits, but not the new state."""
 
     def wrong(call: Call) -> Value:
         right = call()

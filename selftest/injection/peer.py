@@ -25,12 +25,12 @@ _MOST_SEEN = 8
 
 
 class NoBugError(Exception):
-    """The bug cannot be there: of these types, or with these attributes."""
+    """Raised where a bug does not apply: to these types, or with these attributes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An instruction of a computation."""
+    """The place of a bug: an instruction in a computation."""
 
     computation: Computation
     instruction: Instruction
@@ -38,8 +38,8 @@ class Site:
 
 @dataclass(slots=True)
 class Injected:
-    """Runs programs that have the site, with the bug there. NoBugError if it cannot be there;
-    ``seen`` are the first evaluations of the site: operands and wrong results."""
+    """A compiler with one bug at one site. NoBugError if the bug does not apply there; ``seen`` has
+    the first evaluations of the site: operands and wrong result."""
 
     bug: Bug
     site: Site
@@ -75,7 +75,7 @@ class Injected:
 
 
 def wrong_value(bug: Bug, call: Call) -> Value:
-    """Return what the compiled instruction gives. NoBugError if the bug cannot be there."""
+    """Compute the wrong result of an instruction; NoBugError if the bug does not apply."""
     if not _is_of(bug.kinds, call.operands):
         raise NoBugError
     try:
@@ -99,7 +99,7 @@ def _is_of(kinds: str, operands: Sequence[Value]) -> bool:
 
 
 def alone(module: Module, site: Site) -> Module:
-    """Return the program of one instruction of another one, its operands as parameters."""
+    """Extract one instruction as a program, with its operands as parameters."""
     shapes = {i.name: i.shape for i in site.computation.instructions}
     names = tuple(f"operand.{n}" for n in range(len(site.instruction.operands)))
     parameters = (
@@ -113,8 +113,8 @@ def alone(module: Module, site: Site) -> Module:
 
 
 def is_allowed(module: Module, injected: Injected, budget: Budget) -> bool:
-    """Test whether all that the changed instruction gave is legal for its operands: no bug, in this
-    program."""
+    """Test whether all wrong results seen are legal for their operands, so that in this program the
+    bug is none."""
     program = alone(module, injected.site)
     for operands, wrong in injected.seen:
         if _is_other_order(injected.site.instruction, program, operands, wrong):
@@ -135,7 +135,7 @@ def is_allowed(module: Module, injected: Injected, budget: Budget) -> bool:
 def _is_other_order(
     instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
 ) -> bool:
-    """Test whether an op that is not stable put equal elements in another legal order."""
+    """Test whether an unstable sort or top-k only ordered equal elements differently."""
     is_right = _ORDERS.get(instruction.opcode)
     stable = instruction.attributes.get("is_stable", instruction.opcode == "topk")
     return is_right is not None and not stable and is_right(instruction, program, operands, wrong)
@@ -144,7 +144,7 @@ def _is_other_order(
 def _is_sorted(
     instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
 ) -> bool:
-    """Test whether the rows are the same and sorted."""
+    """Test whether the result has the same rows, in sorted order."""
     rows = list(arrays_of(wrong))
     again = arrays_of(evaluate(program, *rows, fuel=FUEL))
     (axis,) = cast("tuple[int, ...]", instruction.attributes["dimensions"])
@@ -155,7 +155,7 @@ def _is_sorted(
 def _are_greatest(
     instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
 ) -> bool:
-    """Test whether the values are the same, from different places."""
+    """Test whether a top-k result has the right values, from distinct places."""
     values, places = arrays_of(wrong)
     right = next(arrays_of(evaluate(program, *operands, fuel=FUEL)))
     if not ((places >= 0) & (places < operands[0].shape[-1])).all():
@@ -169,8 +169,8 @@ _ORDERS = {"sort": _is_sorted, "topk": _are_greatest}
 
 
 def _in_order(arrays: Sequence[Array], axis: int) -> list[list[bytes]]:
-    """Return the bytes of the elements of all arrays at one place, in their own order in each
-    row."""
+    """Sort the places along an axis by the bytes of all arrays' elements there, to compare them as
+    sets."""
     columns = [np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis]) for x in arrays]
     count, size = columns[0].shape
     return [

@@ -1,4 +1,4 @@
-"""A compiler that is wrong in several ways at once, each wherever its opcode is."""
+"""A compiler with several bugs at once, each in every instruction of its opcodes."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ PLANTED = (
 
 
 def bugs(names: Sequence[str] = PLANTED) -> tuple[Bug, ...]:
-    """Return bugs of the catalogue by name."""
+    """Look bugs up in the catalogue by name."""
     found = {bug.name: bug for bug in BUGS}
     return tuple(found[name] for name in names)
 
 
 class Planted:
-    """Evaluate programs with bugs; called as a peer is, in this process."""
+    """Evaluates programs with bugs, in this process, through the interface of a peer."""
 
     def __init__(self, planted: Sequence[Bug]) -> None:
         self._by_opcode = {opcode: bug for bug in planted for opcode in bug.opcodes}
         self.first: tuple[Module, Sequence[Array]] | None = None  # that it was asked for
 
     def forget(self) -> None:
-        """Let the next program be the first."""
+        """Reset, so that the next program is the first."""
         self.first = None
 
     def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
@@ -75,7 +75,7 @@ class Planted:
             return Answer(error=str(error))
 
     def results(self, module: Module, values: Sequence[Value]) -> list[Array]:
-        """Return the arrays of the result. Raises Error where there is none."""
+        """Evaluate a module; return its result arrays. Raises Error where there is none."""
         arguments = tuple(map(copied, values))  # bugs may write into their operands
         return list(arrays_of(Evaluation(module, FUEL, instead=self._instead).result(arguments)))
 

@@ -46,7 +46,7 @@ def _halves(call: Call) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
 
 
 def _inits(make: Callable[[str | None, Array], Any]) -> Any:
-    """Other initial values."""
+    """Make the bug of other initial values."""
 
     def wrong(call: Call) -> Value:
         inputs, inits = _halves(call)
@@ -67,7 +67,7 @@ def _identity(monoid: str | None, init: Array) -> Any:
 
 
 def _twice(call: Call) -> Value:
-    """Begin every thread with the initial value."""
+    """Combine the result with the init once more, as if each thread began with it."""
     inputs, inits = _halves(call)
     if len(inputs) > 1:
         return None
@@ -76,7 +76,7 @@ def _twice(call: Call) -> Value:
 
 
 def _cut(begin: int, end: int | None) -> Any:
-    """Only some of what is reduced along the first dimension."""
+    """Make the bug of folding only the elements begin..end of the first reduced dimension."""
 
     def wrong(call: Call) -> Value:
         inputs, inits = _halves(call)
@@ -112,7 +112,7 @@ def _other_dimension(call: Call) -> Value:
 
 
 def _not_at_all(call: Call) -> Value:
-    """Return the first element of each row."""
+    """Return the first element in place of the fold."""
     inputs, _ = _halves(call)
     axes = call.attributes["dimensions"]
     if not inputs[0].size:
@@ -123,7 +123,7 @@ def _not_at_all(call: Call) -> Value:
 
 
 def _accumulated(narrow: np.dtype[Any], wide: np.dtype[Any]) -> Any:
-    """Round every partial sum to a narrower type."""
+    """Make the bug of rounding every partial sum to a narrower type."""
 
     def wrong(call: Call) -> Value:
         (values, *_), inits = _halves(call)
@@ -150,7 +150,7 @@ def _without_nan(call: Call) -> Value:
 
 
 def _other(monoids: dict[str, Callable[..., Array]]) -> Any:
-    """Another computation."""
+    """Make the bug of another computation, by the monoid of the right one."""
 
     def wrong(call: Call) -> Value:
         to_apply = call.attributes["to_apply"]
@@ -171,7 +171,7 @@ def _other(monoids: dict[str, Callable[..., Array]]) -> Any:
 
 
 def _backwards(call: Call) -> Value:
-    """Fold as a tree that combines in reverse: of several results the last one wins a tie."""
+    """Fold in reverse order: with several results, the last of tied elements wins."""
     inputs, inits = _halves(call)
     if len(inputs) < 2:
         return None
@@ -179,7 +179,7 @@ def _backwards(call: Call) -> Value:
 
 
 def _indices_left(call: Call) -> Value:
-    """Never update the second result."""
+    """Leave the second result at its init."""
     inputs, inits = _halves(call)
     if len(inputs) < 2:
         return None
@@ -235,7 +235,7 @@ _Change = Callable[[WindowDimension, int], WindowDimension]
 
 
 def refitted(window: WindowDimension, extent: int, count: int) -> WindowDimension:
-    """Refit a window with as much padding behind as makes for ``count`` places."""
+    """Adjust the high padding of a window so that it has ``count`` positions."""
     reach = (window.size - 1) * window.window_dilation + 1
     dilated = (extent - 1) * window.base_dilation + 1 if extent else 0
     needed = (count - 1) * window.stride + reach
@@ -243,7 +243,8 @@ def refitted(window: WindowDimension, extent: int, count: int) -> WindowDimensio
 
 
 def changed_window(window: Window, extents: tuple[int, ...], change: _Change) -> Window | None:
-    """Return the window with every dimension changed, at as many places."""
+    """Change every dimension of a window, keeping the numbers of positions; None if nothing
+    changes."""
     if any(d.padding_low < 0 or d.padding_high < 0 for d in window.dimensions):
         return None
     made = []
@@ -280,7 +281,7 @@ def _window(change: _Change) -> Any:
 
 
 def _padded(fill: Any) -> Any:
-    """Padding that takes part, as elements of its own."""
+    """Make the bug of folding padding as elements of value ``fill``."""
 
     def wrong(call: Call) -> Value:
         window: Window = call.attributes["window"]
@@ -298,13 +299,13 @@ def _padded(fill: Any) -> Any:
 
 
 def _select_last(call: Call) -> Value:
-    """Select the last of equal elements in a window: what is selected must be strictly greater."""
+    """Select the last of equal elements in a window: a candidate need not be strictly better."""
     select = call.attributes["select"]
     return call(select=Callee(select.computation, lambda a, b: ~np.asarray(select(b, a))))
 
 
 def _overwritten(call: Call) -> Value:
-    """Count only one of the sources of windows that meet in one element."""
+    """Keep one of the sources that several windows scatter to the same element."""
     fold = call.attributes["scatter"]
     other = Callee(fold.computation, lambda a, b: np.asarray(b))
     computation = replace(fold.computation, root=fold.computation.parameters[1].name)

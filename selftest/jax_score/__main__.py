@@ -58,8 +58,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def shares(x64: str, minutes: float) -> list[tuple[bool, float]]:
-    """Return whether x64 is on in each part of a run, and when the part ends at the latest: parts
-    have equal shares of the time, so that a run which ends early is a sample of each."""
+    """Return the parts of a run: whether x64 is on, and the latest end. Both have equal shares of
+    the time, so that a run which ends early is a sample of each."""
     parts = {"both": (True, False), "on": (True,), "off": (False,)}[x64]
     return [(is_wide, minutes * part / len(parts)) for part, is_wide in enumerate(parts, 1)]
 
@@ -86,8 +86,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _ran(given: argparse.Namespace, journal: Journal, x64: bool, end: float) -> Iterator[Outcome]:
-    """Run the cases that the journal lacks, and yield their outcomes. The workers list them: the
-    types that JAX has are those of a process."""
+    """Run the cases that the journal lacks, and yield their outcomes. The workers list the cases,
+    as JAX's types are a setting of the process."""
     begin = partial(opened, given.mode, x64)
     with WorkerPool(begin, workers=given.workers, seconds=given.seconds, memory=None) as pool:
         listed = pool()
@@ -107,7 +107,8 @@ def _ran(given: argparse.Namespace, journal: Journal, x64: bool, end: float) -> 
 
 
 def _chosen(names: Sequence[Name], only: str, sample: int, seed: int) -> list[int]:
-    """Return the numbers of one in so many cases of each group, in the order that they run in."""
+    """Choose one in ``sample`` cases of each group; return their numbers in the order to run them
+    in."""
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for number in sorted(range(len(names)), key=lambda n: zlib.crc32(repr(names[n]).encode())):
         if only in names[number][0]:
@@ -122,7 +123,7 @@ def _line(journal: Journal) -> str:
 
 
 def _how(given: argparse.Namespace, journal: Journal) -> str:
-    """Say how the cases were run, those of a journal perhaps before, and how many of all."""
+    """Describe the run: its options, and how many of all cases were run."""
     part = f" --sample {given.sample} --seed {given.seed}" if given.sample > 1 else ""
     cases = f"{len(journal.outcomes):,} of {sum(journal.known.values()):,} cases"
     return (

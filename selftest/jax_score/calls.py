@@ -105,7 +105,7 @@ FIXED: dict[str, Draw] = {
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An expression of arrays of one type and size."""
+    """An expression applied to arrays of one type and size."""
 
     group: str
     name: str
@@ -117,7 +117,7 @@ class Call:
     transformation: str = ""
 
     def function(self) -> Callable[..., Any]:
-        """Return the jitted function of its parameters."""
+        """Make the jitted function of its parameters."""
         source = f"lambda {', '.join(self.parameters)}: {self.expression}"
         call = eval(source, dict(_MODULES))  # of this project's own tables
         return jax.jit(_TRANSFORMATIONS[self.transformation](call))
@@ -202,7 +202,7 @@ def _grad(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _floats(call: Callable[..., Any], arrays: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-    """Return the floats of the arguments, and the function of these alone."""
+    """Return the float arguments, and the function of these alone."""
     which = [n for n, array in enumerate(arrays) if jnp.issubdtype(array.dtype, jnp.floating)]
 
     def rebuilt(*numbers: Any) -> Any:

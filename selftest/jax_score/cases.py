@@ -22,9 +22,9 @@ _SHAPES: list[Any] = [[(3,)] * 3, [(3, 4), (3, 1), (1, 4)], [(2, 3, 4), (2, 1, 4
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A function, made when it is asked for, with its arguments, drawn from a seed; ``tolerance``
-    as JAX's tests give it: one number, one for each type, or its default. ``skipped`` is why JAX
-    does not run it on CPUs."""
+    """A function, made on demand, with arguments drawn from a seed; ``tolerance`` as in JAX's
+    tests: a number, one per type, or JAX's default. ``skipped`` is why JAX does not run it on
+    CPUs."""
 
     group: str
     name: str
@@ -40,7 +40,7 @@ def cases() -> Iterator[Case]:
 
 
 def _tolerances() -> dict[str, Any]:
-    """Return JAX's tolerance of each operation that it has one for."""
+    """Return JAX's tolerances by operation."""
     records = _RECORDS.lax_ops()
     return {record.op: record.tol for record in records if record.tol is not None}
 

@@ -19,8 +19,8 @@ _BUDGETS = {"hlo_oracle": "fast", "cpu": None}  # None: that of XLA:CPU
 
 
 def difference(found: Any, wanted: Any, tolerance: Any) -> tuple[str, bool]:
-    """Say how results differ in structure, type, weak type, shape or by more than the tolerance,
-    if they do; and whether it is only by their values."""
+    """Describe how results differ in structure, type, weak type, shape or by more than the
+    tolerance (empty if they do not), and whether only by values."""
     ours, theirs = (str(jax.tree.structure(one)) for one in (found, wanted))
     if ours != theirs:
         return f"{ours}, where XLA:CPU gives {theirs}", False
@@ -37,19 +37,19 @@ def difference(found: Any, wanted: Any, tolerance: Any) -> tuple[str, bool]:
 
 
 def _kind(value: Any) -> str:
-    """Return an array's type and shape as JAX writes them; of what is no array of JAX, the type."""
+    """Format an array's type and shape as JAX does; for other objects, the Python type."""
     aval = getattr(value, "aval", None)
     return str(np.asarray(value).dtype if aval is None else aval)
 
 
 def _plain(value: Any) -> Any:
-    """Return an array of numbers: the words of a key."""
+    """Convert to an array of numbers: for a random key, its words."""
     is_key = hasattr(value, "dtype") and jnp.issubdtype(value.dtype, dtypes.prng_key)
     return np.asarray(jax.random.key_data(value)) if is_key else value
 
 
 def legality(call: Callable[..., Any], arguments: Sequence[Any]) -> str:
-    """Judge what both platforms give, jitted, against the exact results."""
+    """Judge the results of both platforms, jitted, against the exact ones."""
     lines = []
     for platform, budget in _BUDGETS.items():
         try:
@@ -63,6 +63,6 @@ def legality(call: Callable[..., Any], arguments: Sequence[Any]) -> str:
 
 
 def _counted(verdict: hlo_oracle.Verdict) -> str:
-    """Count elements by what they are worth: ``2 equal, 4 within``."""
+    """Format the number of elements by verdict: ``2 equal, 4 within``."""
     words = ("equal", "within", "outside", "undetermined")
     return ", ".join(f"{count} {word}" for word in words if (count := getattr(verdict, word)))

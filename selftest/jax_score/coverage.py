@@ -1,4 +1,5 @@
-"""Find JAX's public functions that no case calls, and of which left_out.txt says no reason."""
+"""Find JAX's public functions that no case calls and that left_out.txt does not list with a
+reason."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ _MODULES: dict[str, ModuleType] = {
 
 
 def not_called(groups: Collection[str]) -> list[str]:
-    """List functions by their full names; ``groups`` are those of the cases of primitives."""
+    """List functions by their full names; ``groups`` are the groups of the cases of primitives."""
     text = "".join(path.read_text() for path in sorted((_HERE / "tables").glob("*.txt")))
     words = set(re.findall(r"\w+", text)) | {group.removeprefix("lax.") for group in groups}
     reasons = (_HERE / "left_out.txt").read_text().splitlines()
@@ -56,7 +57,7 @@ def not_called(groups: Collection[str]) -> list[str]:
 
 
 def _is_function(module: ModuleType, name: str) -> bool:
-    """Test for a function; types and primitives are none, nor what JAX has deprecated."""
+    """Test for a public function: not a type, a primitive, or deprecated."""
     if name.startswith("_"):
         return False
     value = getattr(module, name, None)

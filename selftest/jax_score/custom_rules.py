@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 @jax.custom_jvp
 def sine(x: Any) -> Any:
-    """sin x, with a derivative that JAX is told."""
+    """Compute sin x, with a custom derivative."""
     return jnp.sin(x)
 
 
@@ -21,7 +21,7 @@ def _sine(primals: Any, tangents: Any) -> Any:
 
 @jax.custom_vjp
 def clipped(x: Any) -> Any:
-    """x, with a gradient that is clipped to [-1, 1]."""
+    """Return x, with a gradient clipped to [-1, 1]."""
     return x
 
 

@@ -20,8 +20,8 @@ _LONGEST = 300  # characters of a reason
 
 @contextmanager
 def opened(mode: str, x64: bool) -> Iterator[Callable[..., Any]]:
-    """Start JAX with both platforms. The function that is yielded lists the cases, a group and a
-    name each, or runs one of them, by its number in the list."""
+    """Start JAX with both platforms. Yield a function that lists the cases, each as (group, name),
+    or runs the case of a number in the list."""
     os.environ.update(JAX_PLATFORMS="hlo_oracle,cpu", HLO_ORACLE_MODE=mode)
     warnings.simplefilter("ignore")
     import jax
@@ -35,7 +35,7 @@ def opened(mode: str, x64: bool) -> Iterator[Callable[..., Any]]:
 
 
 class Examiner(logging.Handler):
-    """Run cases by their numbers; as a handler of the log, note what is interpreted."""
+    """Runs cases by number; as a logging handler it notes which programs are interpreted."""
 
     def __init__(self, cases: Sequence[Any], x64: bool) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Examiner(logging.Handler):
         self._ran = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note why a program is interpreted."""
+        """Note why a program is interpreted, from the log record."""
         self._interpreted.append(record.getMessage())
 
     def __call__(self, number: int | None = None) -> Any:
@@ -65,7 +65,7 @@ class Examiner(logging.Handler):
         )
 
     def _outcome(self, case: Any) -> tuple[str, str, str]:
-        """Return the status, the reason, and what values that differ are worth."""
+        """Return the status, the reason, and the verdict on values that differ."""
         import jax
 
         from selftest.jax_score.comparison import difference, legality
@@ -99,18 +99,18 @@ def _ready(results: Any) -> Any:
 
 
 def _random(name: str) -> Any:
-    """Return the generator that JAX's tests have for a name."""
+    """Return the generator that JAX's tests know by a name."""
     import numpy as np
 
     return np.random.RandomState(zlib.adler32(name.encode()))
 
 
 def _told(error: Exception) -> str:
-    """Return what an error says; where in this project it was raised, a defect says, too."""
+    """Format an error; a defect of this project with the place where it was raised."""
     return f"{type(error).__name__}: {error}".partition('\nFile "')[0]
 
 
 def _shortened(text: str) -> str:
-    """Return a reason in one line."""
+    """Shorten a reason to one line."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

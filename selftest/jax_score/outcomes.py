@@ -1,4 +1,4 @@
-"""Outcomes of cases, and the journal that keeps them so that a run goes on where one ended."""
+"""Outcomes of cases, and the journal that keeps them so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ PASSED, FAILED, REFUSED, SKIPPED = "passed", "failed", "refused", "skipped"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Describe a case that was run: ``status``, and ``why`` unless it passed.
+    """The outcome of a case: ``status``, and ``why`` unless it passed.
 
-    ``legal`` says of values that differ from XLA's by more than JAX's tests allow what each side's
-    are worth beside the exact ones. ``interpreted`` is why no C ran, if so."""
+    ``legal`` has both sides' verdicts if values differ by more than JAX's tests allow.
+    ``interpreted`` is the reason why no C ran, if so.
+    """
 
     group: str
     name: str
@@ -29,13 +30,13 @@ class Outcome:
 
     @property
     def key(self) -> tuple[str, str, bool]:
-        """Name the case among all."""
+        """The identity of the case."""
         return self.group, self.name, self.x64
 
 
 class Journal:
-    """Append the outcomes in a mode to a file of JSON lines, or keep them in memory without one.
-    ``known`` is how many cases there are, with x64 and without."""
+    """The outcomes in a mode, appended to a file of JSON lines, or kept in memory without one.
+    ``known`` is the number of cases there are, with x64 and without."""
 
     def __init__(self, path: Path | None, mode: str) -> None:
         self._path, self._mode = path, mode
@@ -43,7 +44,7 @@ class Journal:
         self.known: dict[bool, int] = {}
 
     def add(self, outcome: Outcome) -> None:
-        """Keep an outcome; it replaces an earlier one of the same case."""
+        """Append an outcome; it replaces an earlier one of the same case."""
         self.outcomes[outcome.key] = kept = replace(outcome, mode=self._mode)
         if self._path is not None:
             with self._path.open("a") as file:

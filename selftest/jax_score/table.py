@@ -14,9 +14,9 @@ _PRIMITIVES = "jax.lax: primitives"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Count the cases of a module. ``run`` are those that XLA:CPU runs; ``legal`` are failures of
-    which every value is legal, so that the tolerance is narrower than what roundings may do;
-    ``interpreted`` ran, but not as C."""
+    """Counts of a module's cases. ``run``: those that XLA:CPU runs; ``legal``: failures in which
+    every value is legal, so that the tolerance is narrower than roundings may require;
+    ``interpreted``: those that did not run as C."""
 
     module: str
     run: int
@@ -29,18 +29,18 @@ class Row:
 
 
 def module_of(group: str) -> str:
-    """Return the module of a group; JAX's groups of primitives are one."""
+    """Return the module of a group; all of JAX's groups of primitives are one module."""
     return _PRIMITIVES if group.startswith("lax.") else group
 
 
 def is_legal(outcome: Outcome) -> bool:
-    """Test whether nothing that the plugin gave is proven wrong, and something was proven legal."""
+    """Test whether no value of the plugin is proven wrong, and some are proven legal."""
     ours = outcome.legal.partition("; cpu:")[0]
     return bool(ours) and not any(word in ours for word in _NOT_LEGAL)
 
 
 def rows(outcomes: Collection[Outcome]) -> list[Row]:
-    """Count by module, in order of their names, and in all."""
+    """Count by module, sorted by name, and in all."""
     modules = sorted({module_of(one.group) for one in outcomes})
     found = [_row(name, [o for o in outcomes if module_of(o.group) == name]) for name in modules]
     return [*found, _row("all", outcomes)]
@@ -61,7 +61,7 @@ def _row(module: str, outcomes: Collection[Outcome]) -> Row:
 
 
 def markdown(outcomes: Collection[Outcome], how: str) -> str:
-    """Return the page of evidence; ``how`` says how the cases were run."""
+    """Format the page of evidence; ``how`` describes the run."""
     ordered = sorted(outcomes, key=lambda one: one.key)
     return "\n".join(_lines(ordered, how)) + "\n"
 
@@ -102,7 +102,7 @@ def _section(title: str, outcomes: Collection[Outcome]) -> Iterator[str]:
 
 
 def _counted(title: str, reasons: Iterable[str]) -> Iterator[str]:
-    """Count reasons that are alike."""
+    """Count reasons of the same kind."""
     counts = Counter(_kind(reason) for reason in reasons)
     if counts:
         yield from ("", f"## {title}: reasons", "")
@@ -111,7 +111,7 @@ def _counted(title: str, reasons: Iterable[str]) -> Iterator[str]:
 
 
 def _kind(reason: str) -> str:
-    """Return what is equal in reasons that are alike: of a program, what its C lacks."""
+    """Reduce a reason to its kind: of a program that is not C, the missing feature."""
     _, found, what = reason.partition(": no C for ")
     return f"no C for {what.partition(';')[0]}" if found else reason[:120]
 

@@ -1,4 +1,4 @@
-"""Compute transforms, factors, folds and sorts by other legal algorithms, chosen by chance."""
+"""Compute transforms, factors, folds and sorts by other legal algorithms, chosen at random."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TRANSFORMS: dict[str, Callable[..., Array]] = {
 
 
 class _InOrder:
-    """A computation that is not known to be a sum."""
+    """A computation without a monoid, so that folds apply it step by step."""
 
     monoid = None
 
@@ -46,7 +46,8 @@ class _InOrder:
 
 
 class Algorithms:
-    """``op(name, *operands)`` is an instruction of the same compiler."""
+    """Alternative algorithms of one compiler; ``op(name, *operands)`` evaluates an instruction of
+    it."""
 
     def __init__(self, rng: np.random.Generator, sums: Sums, op: Callable[..., Any]) -> None:
         self._rng = rng
@@ -68,7 +69,7 @@ class Algorithms:
         operands: Sequence[Any],
         attributes: Mapping[str, Any],
     ) -> Any:
-        """Return the value, if the op is one that is made here, by chance."""
+        """Evaluate an op by another algorithm, if there is one, at random; None otherwise."""
         make = _MADE.get(name)
         if make is None or not self._rng.integers(0, 4):
             return None
@@ -116,7 +117,7 @@ class Algorithms:
         return turned.swapaxes(-1, -2)
 
     def _substituted(self, triangle: Array, right: Array) -> Array:
-        """Column by column, perhaps with reciprocals of the diagonal."""
+        """Solve triangular systems column by column, at random by reciprocals of the diagonal."""
         rest, size = np.array(right), triangle.shape[-1]
         is_lower = not np.triu(triangle, 1).any()
         by_reciprocals = self._rng.integers(0, 2)
@@ -149,7 +150,8 @@ class Algorithms:
     def _folded(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Any:
-        """Fold the elements in any order, and before or behind what is folded so far."""
+        """Fold the elements in random order, at random with the operands of the computation
+        swapped."""
         arity, axes = len(operands) // 2, attributes["dimensions"]
         inputs, inits = operands[:arity], operands[arity:]
         kept = [axis for axis in range(inputs[0].ndim) if axis not in axes]
@@ -165,8 +167,8 @@ class Algorithms:
     def _windows(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Any:
-        """Fold the elements of each window in any order, but for sums, which may have another
-        type."""
+        """Fold the elements of each window in random order; None for sums, which are done
+        elsewhere."""
         arity, window = len(operands) // 2, attributes.get("window", Window())
         inputs, to_apply = operands[:arity], attributes["to_apply"]
         if to_apply.monoid == "add":
@@ -184,13 +186,13 @@ class Algorithms:
     def _selected(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Any:
-        """Sums that are rounded at each step."""
+        """Evaluate select-and-scatter with sums rounded at each step."""
         return function(*operands, **{**attributes, "scatter": _InOrder(attributes["scatter"])})
 
     def _scattered(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Array | None:
-        """Apply updates that replace what is there in any order."""
+        """Apply replacing updates in random order."""
         computation = attributes["to_apply"].computation
         parameters = computation.parameters
         if len(operands) != 3 or len(parameters) != 2 or computation.root != parameters[1].name:
@@ -227,7 +229,8 @@ def _by_library(matrices: Array) -> Array | None:
 
 
 def _by_columns(matrices: Array) -> Array | None:
-    """Column by column, the rest of the matrix brought up to date after each."""
+    """Compute Cholesky factors by the right-looking algorithm: each column updates the rest of the
+    matrix. None if a pivot is not positive."""
     factor, rest = np.zeros_like(matrices), np.array(matrices)
     for n in range(matrices.shape[-1]):
         if not (rest[..., n, n] > 0).all():

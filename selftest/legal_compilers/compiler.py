@@ -1,4 +1,4 @@
-"""Legal compilers, by chance: each instruction errs within its budget, and does what compilers do.
+"""Simulate legal compilers at random: each instruction errs within its budget.
 
 Sums come in any order, products go into sums unrounded, narrow values stay in f32, subnormals are
 flushed, zeros and NaNs have either sign, constants that are added one after the other are added up
@@ -46,9 +46,9 @@ _CONTRACTED = (np.dtype(np.float32), np.dtype(np.float64))
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The forms that a compiler may keep a value in: one in f32, a product that is not rounded (two
-    float64 to be added), or the terms of a sum. The value is here so that no other one gets its
-    identity."""
+    """Other forms in which a compiler holds a value: in f32, as an unrounded product (a
+    double-double), or as the terms of a sum. The value itself is kept here so that its ``id``, the
+    key, stays unique."""
 
     value: Array
     wide: Array | None = None
@@ -57,13 +57,13 @@ class _Kept:
 
 
 def _narrows(operand: Array, value: Array) -> bool:
-    """Test whether a conversion rounds: not to a type that has every number of the other."""
+    """Test whether a conversion rounds: the target type lacks numbers of the source type."""
     before, after = type_of(operand), type_of(value)
     return before.is_integer or (before.is_float and not holds(after, before))
 
 
 class Perturbed:
-    """A legal compiler; calling it runs a program, each time by other chances."""
+    """A legal compiler; each call runs a program with other random choices."""
 
     def __init__(self, budget: Budget, seed: int, mode: str = MODES[0]) -> None:
         self._rng, self._budget = np.random.default_rng(seed), budget
@@ -103,7 +103,7 @@ class Perturbed:
         return op
 
     def _op(self, name: str, *operands: Any) -> Any:
-        """Return an instruction of another one's definition."""
+        """Evaluate an op that another op is defined by."""
         return self._made(name, column("interp.ops")[name].function, operands, {})
 
     def _made(
@@ -156,7 +156,7 @@ class Perturbed:
     def _converted(
         self, function: Callable[..., Any], operands: Sequence[Any], attributes: Any
     ) -> Any:
-        """Convert what is kept in f32, or shown in a narrow type and kept."""
+        """Convert a value that may be held in f32; to a narrow type, hold the operand."""
         target = attributes["shape"].element_type
         if type_of(operands[0]) is target:
             return function(*operands, **attributes)
@@ -176,7 +176,7 @@ class Perturbed:
     # Wider than the type
 
     def _product(self, value: Array, operands: Sequence[Array]) -> Array:
-        """Return the product as it is shown; what goes into a sum may not be rounded."""
+        """Return the rounded product, and hold the unrounded one for a sum."""
         lhs, rhs = (x.astype(np.float64) for x in operands)
         product = lhs * rhs
         rest = np.zeros_like(product)
@@ -190,23 +190,23 @@ class Perturbed:
         return np.asarray(shown)
 
     def _wide(self, value: Any) -> Array | None:
-        """Draw an f32 value that stands for a narrow one."""
+        """Choose at random the held f32 value of a narrow one; None to use the narrow one."""
         kept = self._kept.get(id(value))
         return kept.wide if kept is not None and kept.wide is not None and self._chance() else None
 
     def _in_full(self, value: Any) -> Any:
-        """Return a narrow value in f32, with what is kept of it by chance; others as they are."""
+        """Convert a narrow value to f32, at random to the held one; return others unchanged."""
         if getattr(value, "dtype", None) is None or not _is_narrow(value):
             return value
         wide = self._wide(value)
         return value.astype(np.float32) if wide is None else wide
 
     def _widens(self, *operands: Any) -> bool:
-        """Decide whether a narrow operation is done in f32."""
+        """Decide at random whether a narrow operation is done in f32."""
         return self._budget.keeps_wide and all(map(_is_narrow, operands)) and self._chance()
 
     def _shown(self, result: Array, dtype: np.dtype[Any]) -> Array:
-        """Return a result in f32 as the narrow one that is shown."""
+        """Round an f32 result to its narrow type, and hold the unrounded one."""
         value = np.asarray(result.astype(dtype))
         self._kept[id(value)] = _Kept(value, wide=result)
         return value
@@ -214,7 +214,7 @@ class Perturbed:
     def _exactly(
         self, name: str, function: Callable[..., Any], operands: Sequence[Array], attributes: Any
     ) -> Array:
-        """Run an operation that does not round."""
+        """Evaluate an op that does not round."""
         if not (type_of(operands[0]).is_float or type_of(operands[0]).is_complex):
             return np.asarray(function(*operands, **attributes))
         narrow = operands[0].dtype
@@ -234,7 +234,7 @@ class Perturbed:
     def _contracted(
         self, function: Callable[..., Any], operands: Sequence[Array], attributes: Any
     ) -> Array:
-        """Run a dot or a convolution. To an f64 it adds in f64."""
+        """Evaluate a dot or convolution with its factors and sums in f32 or, for f64, in f64."""
         shape = attributes["shape"]
         keeps = shape.element_type.is_float and shape.element_type is not F64
         if not self._widens(*operands) or not keeps:
@@ -256,7 +256,7 @@ class Perturbed:
         return value
 
     def _fused(self, name: str, operands: Sequence[Array]) -> Array | None:
-        """Return a sum with a product that was not rounded."""
+        """Evaluate a sum with an unrounded product (FMA), at random; None if no operand is one."""
         if name not in _SUMS or operands[0].dtype not in _CONTRACTED:
             return None
         for number in (0, 1):
@@ -283,7 +283,7 @@ class Perturbed:
         self._kept[id(value)] = _Kept(value, terms=(operands[0], np.asarray(constant)))
 
     def _added_up(self, name: str, operands: Sequence[Array]) -> Array | None:
-        """x + (c + d) for (x + c) + d."""
+        """Evaluate (x + c) + d as x + (c + d), at random; None for other sums."""
         kept = self._kept.get(id(operands[0]))
         if name not in _SUMS or kept is None or kept.terms is None:
             return None
@@ -296,6 +296,6 @@ class Perturbed:
 
 
 def _is_narrow(value: Any) -> bool:
-    """Return whether it is a float of two bytes, which a compiler may keep in f32."""
+    """Test for a float of two bytes, which a compiler may keep in f32."""
     dtype = getattr(value, "dtype", None)
     return dtype is not None and dtype.itemsize == 2 and type_of(value).is_float

@@ -1,4 +1,4 @@
-"""Errors of single results within a budget, by chance: roundings, flushed subnormals, signs."""
+"""Errors of single results within a budget, at random: roundings, flushed subnormals, signs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Errors:
         return np.where(errs, np.choose(chosen, [down, value, up]), value)
 
     def moved_complex(self, name: str, value: Array) -> Array:
-        """Move by units of the magnitude, in each component."""
+        """Move each component by units relative to the magnitude."""
         if name in ("add", "subtract", "convert", "negate"):
             return value
         part = type_of(value.real)
@@ -73,7 +73,7 @@ class Errors:
         return moved
 
     def finished(self, name: str, value: Any) -> Any:
-        """Finish a result of arithmetic: subnormals flushed, zeros of either sign."""
+        """Flush subnormals and choose the signs of zeros of an arithmetic result."""
         flushed = self.flushed(value)
         return flushed if name in _LEAST else self.signed(flushed)
 
@@ -91,7 +91,8 @@ class Errors:
         return np.asarray(np.where(chosen, value * np.zeros((), value.dtype), value))
 
     def signed(self, value: Any) -> Any:
-        """Zeros and NaNs of either sign, by chance; the same array where nothing changes."""
+        """Give zeros and NaNs either sign, at random; return the same array where nothing
+        changes."""
         if not isinstance(value, np.ndarray) or not _has_subnormals(value):
             return value
         if value.dtype.kind == "c":
@@ -112,7 +113,7 @@ def _has_subnormals(value: Any) -> bool:
 
 
 def without_subnormals(value: Array) -> Array:
-    """Zeros in their place, as hardware reads them."""
+    """Replace subnormals by zeros, as hardware with denormals-are-zero reads them."""
     if not _has_subnormals(value) or value.dtype.kind == "c":
         return value
     small = np.abs(value) < _finfo(value.dtype).smallest_normal

@@ -23,8 +23,8 @@ Run = Callable[[Sequence[Case], int], Sequence[Results]]  # of a numbered list o
 
 @contextmanager
 def opened() -> Iterator[Run]:
-    """Run programs that are compiled together: one call of the C compiler, which optimises one list
-    of programs in eight, as that takes 0.4 s for each."""
+    """Yield a function that compiles programs together and runs them. It optimises one list of
+    programs in eight, as that takes 0.4 s for each program."""
     shipped, soonest = find_compiler(os.environ), thorough(os.environ)
     settings = threaded(Numerics.FAST)
 
@@ -47,7 +47,7 @@ def opened() -> Iterator[Run]:
 
 @contextmanager
 def fast() -> Iterator[Run]:
-    """Run programs in another process; if that dies, each alone."""
+    """Yield a function that runs programs in another process; if that dies, it runs each alone."""
     with WorkerPool(opened, preload=(__name__,), seconds=_SECONDS) as pool:
 
         def run(cases: Sequence[Case], number: int) -> Sequence[Results]:

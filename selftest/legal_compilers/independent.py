@@ -56,8 +56,8 @@ _TORCH = replace(XLA_CPU, name="PyTorch", ulps={**XLA_CPU.ulps, "sqrt": 1.0})
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A compiler by its name, what it shares code with, and what it may do. ``is_fast``: by fast
-    math, for which zeros have no signs; ``is_finite``: nor is there NaN or an infinity."""
+    """A compiler: its name, its family, its budget. ``is_fast``: fast math, which ignores the signs
+    of zeros; ``is_finite``: and assumes that there are no NaNs or infinities."""
 
     name: str
     family: str
@@ -68,8 +68,8 @@ class Compiler:
 
 
 def of_xla(peer: XLA, program: int, every: bool = False) -> Iterator[Compiler]:
-    """Yield XLA as it is, in one other mode and without one of its passes: those whose turn it is,
-    or ``every`` one."""
+    """Yield XLA with default options, in one other mode, and without one of its passes, taking
+    turns; with ``every``, in all modes and without each pass."""
     modes = _MODES if every else (_MODES[program % len(_MODES)],)
     left_out = _LEFT_OUT if every else (_LEFT_OUT[program % len(_LEFT_OUT)],)
     for name, options in (("XLA", ()), *modes, *left_out):
@@ -79,7 +79,7 @@ def of_xla(peer: XLA, program: int, every: bool = False) -> Iterator[Compiler]:
 
 
 def of_numpy(module: Module) -> Iterator[Compiler]:
-    """Yield NumPy's evaluations."""
+    """Yield NumPy's evaluations in all its types."""
     for name, evaluated in all_types():
         rounds_twice = name == "longdouble" and _has_doubles(module)
         budget = _TWICE_ROUNDED if rounds_twice else XLA_CPU
@@ -98,7 +98,7 @@ def of_torch() -> Iterator[Compiler]:
 
 
 def of_text(seed: int) -> Iterator[Compiler]:
-    """Yield readings of the text: as written, and over the reals."""
+    """Yield evaluations of the text: literal, and over the reals."""
     yield Compiler("literally", "literally", XLA_CPU, _evaluating(Literal()))
     if has_extended_precision():
         over = OverTheReals(seed, always=True)
@@ -106,8 +106,7 @@ def of_text(seed: int) -> Iterator[Compiler]:
 
 
 def of_results(case: Case, results: Sequence[Array] | None) -> Compiler:
-    """Make the compiler of a program's results that are there: those of generated C, which has none
-    of other programs."""
+    """Make a compiler of recorded results, those of generated C, which refuses other programs."""
 
     def run(module: Module, arrays: Sequence[Value]) -> Answer:
         del arrays

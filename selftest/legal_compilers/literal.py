@@ -41,8 +41,8 @@ def _in_order(callee: Callee[Value]) -> Callee[Value]:
 
 
 def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
-    """Multiply matrices [b, m, k] and [b, k, n]: each product and each partial sum is rounded, in
-    a type that has all numbers of the factors and of the result."""
+    """Multiply matrices [b, m, k] and [b, k, n], rounding each product and each partial sum to a
+    type that has all numbers of the factors and of the result."""
     if not (element_type.is_float or element_type.is_complex):
         return None
     if not (np.isfinite(lhs).all() and np.isfinite(rhs).all()):
@@ -60,8 +60,8 @@ def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
 
 
 def _with_all_numbers(one: ElementType, other: ElementType) -> ElementType:
-    """Find a type that has all numbers of two: of two narrow ones, and of f64 and c64, neither has
-    those of the other."""
+    """Find a type that has all numbers of two types. Neither of two narrow floats has those of the
+    other, nor f64 those of c64 and vice versa."""
     if one is other:
         return one
     parts = [component_type(x) if x.is_complex else x for x in (one, other)]
@@ -70,7 +70,7 @@ def _with_all_numbers(one: ElementType, other: ElementType) -> ElementType:
 
 
 class Literal:
-    """Run programs literally."""
+    """Runs programs literally."""
 
     def __init__(self) -> None:
         self._ops = dict(column("interp.ops"))

@@ -79,7 +79,7 @@ _WITH_IMAGINARY = {
 
 
 class InType:
-    """Run programs in a NumPy type, or the declared one where that is wider."""
+    """Runs programs in one NumPy type, or in the declared type where that is wider."""
 
     def __init__(self, dtype: type[np.floating[Any]]) -> None:
         self._dtype = np.dtype(dtype)
@@ -161,7 +161,7 @@ class InType:
         return _stored(np.matmul(*wide), element_type)
 
     def _in_full(self, operand: Array, element_type: ElementType) -> Array:
-        """Return an operand in this evaluation's type, or in ``element_type`` if that is wider."""
+        """Convert an operand to this evaluation's type, or to ``element_type`` if that is wider."""
         is_double = element_type.bits // (2 if element_type.is_complex else 1) == 64
         wide = np.promote_types(self._dtype, np.float64 if is_double else np.float32)
         if np.asarray(operand).dtype.kind == "c":
@@ -180,7 +180,7 @@ def _stored(found: Array, element_type: ElementType) -> Array:
 
 
 def all_types() -> Sequence[tuple[str, Callable[..., Value]]]:
-    """Name the evaluations: those in float32, in float64, and in extended precision."""
+    """List the evaluations: in float32, in float64, and in extended precision."""
     found: list[tuple[str, Callable[..., Value]]] = [
         ("float32", InType(np.float32)),
         ("float64", InType(np.float64)),

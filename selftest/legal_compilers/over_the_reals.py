@@ -54,15 +54,15 @@ _REALS: Mapping[str, Callable[..., Any]] = {
 
 
 def has_extended_precision() -> bool:
-    """Return whether NumPy's longdouble is x87's format."""
+    """Test whether NumPy's longdouble is x87's 80-bit format."""
     return bool(np.finfo(np.longdouble).nmant == 63)
 
 
 class OverTheReals:
-    """Run programs with unrounded chains."""
+    """Runs programs with unrounded chains."""
 
     def __init__(self, seed: int, always: bool = False) -> None:
-        """``always``: by no chance, but wherever there is one."""
+        """``always``: keep values unrounded wherever possible, not at random."""
         self._rng, self._always = np.random.default_rng(seed), always
         self._kept: dict[int, tuple[Array, Array]] = {}  # what is stored, what it is
         ops = column("interp.ops")
@@ -114,8 +114,8 @@ class OverTheReals:
 
 
 def to_odd(real: Array) -> Array:
-    """Round extended precision to float64 by rounding to odd, which keeps what decides the next
-    rounding."""
+    """Round extended precision to float64 by rounding to odd, which a later rounding turns into the
+    rounding of the original."""
     near = np.asarray(real.astype(np.float64))
     away = near.astype(np.longdouble)
     inexact = np.isfinite(near) & (away != real) & ((near.view(np.int64) & 1) == 0)

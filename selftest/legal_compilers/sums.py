@@ -23,7 +23,7 @@ _SUMMED = tuple(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex1
 
 
 def fused(product: Array, other: Array) -> Array:
-    """f32 of product + other, both float64, rounded once: to odd in float64 first."""
+    """Compute product + other, both float64, rounded once to f32: to odd in float64 first."""
     total = product + other
     part = total - product
     error = (product - (total - part)) + (other - part)
@@ -34,17 +34,17 @@ def fused(product: Array, other: Array) -> Array:
 
 
 class Sums:
-    """Sums of a legal compiler, by chance."""
+    """Sums of a legal compiler, in random orders."""
 
     def __init__(
         self, rng: np.random.Generator, budget: Budget, in_full: Callable[[Any], Any]
     ) -> None:
-        """``in_full`` is what there is in f32 of a narrow array."""
+        """``in_full`` converts a narrow array to f32, with the bits that the compiler kept."""
         self._rng, self._budget, self._in_full = rng, budget, in_full
         self._is_padded = True
 
     def of(self, name: str, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Array | None:
-        """Return the sum, if the op is one of floats that is made here."""
+        """Evaluate an op that is a sum of floats; None for other ops."""
         make = _MADE.get(name)
         if make is None:
             return None
@@ -80,7 +80,8 @@ class Sums:
 
     @contextmanager
     def terms_of(self, name: str) -> Iterator[None]:
-        """Products are those of an op: of a dot there are no others than the language names."""
+        """Set, within a block, whether sums of products may include padding, as those of a dot do
+        not."""
         self._is_padded = name != "dot"
         try:
             yield
@@ -96,7 +97,7 @@ class Sums:
         return self._added(operands[1], rows[self._rng.permutation(len(rows))])
 
     def _added(self, init: Array, rows: Array) -> Array:
-        """Add one after the other, in some lanes, or as a tree."""
+        """Add one by one, in a random number of lanes, or as a tree."""
         how = self._rng.integers(0, 3)
         if how == 0 or len(rows) < 2:
             total = np.broadcast_to(init, rows.shape[1:])
@@ -137,7 +138,8 @@ class Sums:
         return flat.reshape(values.shape)
 
     def product(self, lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
-        """Multiply matrices [b, m, k] and [b, k, n]: terms in any order, each rounded or not."""
+        """Multiply matrices [b, m, k] and [b, k, n], with terms in random order, each rounded or
+        not."""
         dtype = element_type.numpy
         if not (element_type.is_float or element_type.is_complex):
             return None

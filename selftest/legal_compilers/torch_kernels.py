@@ -70,7 +70,7 @@ def has_torch() -> bool:
 
 
 class TorchKernels:
-    """Run programs by PyTorch's kernels."""
+    """Runs programs by PyTorch's kernels."""
 
     def __init__(self) -> None:
         self._torch: Any = importlib.import_module("torch")
@@ -103,14 +103,14 @@ class TorchKernels:
     # Arrays
 
     def _tensor(self, array: Any) -> Any:
-        """Return a tensor with a copy of an array; bf16 has no NumPy type that PyTorch knows."""
+        """Copy an array to a tensor; bf16 by its bits, as PyTorch does not know its NumPy type."""
         given = np.array(array, order="C")
         if given.dtype == ml_dtypes.bfloat16:
             return self._torch.from_numpy(given.view(np.int16)).view(self._torch.bfloat16)
         return self._torch.from_numpy(given)
 
     def _array(self, tensor: Any, element_type: ElementType) -> Array:
-        """Return a tensor as an array of a type, to which it is converted by PyTorch."""
+        """Convert a tensor to an element type by PyTorch, and to an array."""
         tensor = tensor.to(self._dtype(element_type)).contiguous()
         if element_type is BF16:
             return np.asarray(tensor.view(self._torch.int16).numpy().view(ml_dtypes.bfloat16))
@@ -165,7 +165,7 @@ class TorchKernels:
         return op
 
     def _fold(self, operands: Sequence[Array], to_apply: Callee[Value]) -> _Function | None:
-        """Return the reduction over dimensions that a computation is, if it is one of PyTorch's."""
+        """Return PyTorch's reduction for a computation; None if there is none."""
         name = _FOLDS.get(to_apply.monoid or "")
         return getattr(self._torch, name) if name and len(operands) == 2 else None
 
@@ -192,7 +192,7 @@ class TorchKernels:
         return op
 
     def _windows(self, values: Any, window: Window, padding: float) -> Any:
-        """Return a tensor of all windows: their places, then the elements in each."""
+        """Make a tensor of all windows: their positions, then the elements in each."""
         sides = [side for d in reversed(window.dimensions) for side in _padding(d)]
         values = self._torch.nn.functional.pad(values, sides, value=padding)
         for number, d in enumerate(window.dimensions):
@@ -344,7 +344,7 @@ def _padding(d: WindowDimension) -> tuple[int, int]:
 
 
 def _slides(window: Window, operand: Array) -> bool:
-    """Test for windows without holes that lie in the operand and its padding."""
+    """Test for dense windows that lie within the operand and its padding."""
     return (
         bool(operand.size)
         and len(window.dimensions) == operand.ndim
@@ -358,7 +358,7 @@ def _slides(window: Window, operand: Array) -> bool:
 
 
 def _summed_dimension(window: Window, dims: tuple[int, ...]) -> int | None:
-    """Return the dimension of which windows give the sum so far, if they give no more than that."""
+    """Return the dimension of a cumulative sum; None for other windows."""
     long = [n for n, d in enumerate(window.dimensions) if d != WindowDimension(1)]
     if len(long) != 1:
         return None
@@ -368,13 +368,14 @@ def _summed_dimension(window: Window, dims: tuple[int, ...]) -> int | None:
 
 
 def _hermitian(matrix: Array, lower: bool) -> Array:
-    """Return a matrix by its lower or upper triangle: of the other one nothing is read."""
+    """Return the lower triangle of a Hermitian matrix, from the triangle that is stored."""
     part = np.tril(matrix) if lower else np.conj(np.swapaxes(np.triu(matrix), -1, -2))
     return np.asarray(part)
 
 
 def _order(to_apply: Callee[Value]) -> str | None:
-    """LT or GT, if a comparator compares its first two operands so, and does no more."""
+    """Return LT or GT for a comparator that only compares its first two operands so; None for
+    others."""
     root, parameters = to_apply.computation.root_instruction, to_apply.computation.parameters
     by_number = {p.attributes["parameter_number"]: p.name for p in parameters}
     if root.opcode != "compare" or root.operands != (by_number.get(0), by_number.get(1)):

@@ -61,7 +61,7 @@ def main() -> int:
 def _differs(
     file: Path, kind: str | Path, boards: Sequence[Board], optimize: str, most: int | None = None
 ) -> bool:
-    """Print the rows of a program for numerics; return whether a bit differs."""
+    """Print the rows of a program in one kind of numerics; return whether a bit differs."""
     if isinstance(kind, Path):
         return _measure_instead(file, kind, boards, optimize)
     module = hlo.parse(file.read_text("utf-8"))
@@ -84,7 +84,7 @@ def _differs(
 
 
 def _measure_instead(file: Path, folder: Path, boards: Sequence[Board], optimize: str) -> bool:
-    """Print the rows of a program whose code is another, of which no bits are expected."""
+    """Print the rows of a program for code of another generator, whose bits are not compared."""
     code = folder / f"{_program(file)}.c"
     if not code.exists():
         return False
@@ -111,21 +111,21 @@ def _ran(
 
 
 def _has_floats(module: Module) -> bool:
-    """Return whether some value of a program is rounded, or may be."""
+    """Test whether a program has values that may be rounded."""
     shapes = (i.shape for c in module.computations for i in c.instructions)
     types = {leaf.element_type for shape in shapes for leaf in leaves(shape)}
     return any(t.is_float or t.is_complex for t in types)
 
 
 def _program(file: Path) -> str:
-    """Return the name of a program: its file's, without what says that it is HLO."""
+    """Return a program's name: that of its file without the suffixes of HLO."""
     return file.name.removesuffix(".txt").removesuffix(".hlo").removesuffix(_BEFORE)
 
 
 def _print_row(
     head: Sequence[str], found: Ran, manifest: Mapping[str, int], memory: tuple[object, object]
 ) -> None:
-    """Print a row: program, numerics, processor and bits; what it takes; its workspace."""
+    """Print a row: program, numerics, processor, bits; instructions and memory; workspace."""
     weights, products = manifest["weights_bytes"], manifest["multiply_accumulates"]
     each = f"{found.instructions / products:.2f}" if found.instructions and products else ""
     instructions = "more" if found.instructions is None else f"{found.instructions:,}"

@@ -24,10 +24,10 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werro
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Name a processor, what compiles for it, and QEMU's machine with one that runs its code.
+    """A processor: its compiler, and a QEMU machine that has it.
 
-    ``start`` is what begins and ends a program there, ``memory`` the script of its linker. What it
-    tells is ``instructions_of_a_tick``, counted up to ``ticks`` before it begins again.
+    ``start`` is the code that starts and ends a program there, ``memory`` the linker script. The
+    program reads a timer: ``instructions_of_a_tick``, which wraps around at ``ticks``.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Board:
 
     @property
     def missing(self) -> list[str]:
-        """Return the commands that are not installed."""
+        """List the commands that are not installed."""
         return [name for name in (self.compiler, self.emulator) if shutil.which(name) is None]
 
 
@@ -76,9 +76,9 @@ BOARDS = (
 
 
 class Ran(NamedTuple):
-    """Tell what became of a program with its test: exit status of the test (0: the recorded bits),
-    instructions of all of it, None if the timer may have begun again; bytes of code and constants
-    (``text``) and of stack at the deepest chain of calls, both without the test."""
+    """The result of a program with its test: the test's exit status (0: the recorded bits); all
+    instructions, None if the timer may have wrapped around; bytes of code and constants (``text``)
+    and of stack at the deepest chain of calls, both without the test."""
 
     status: int
     instructions: int | None

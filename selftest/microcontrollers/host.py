@@ -19,8 +19,7 @@ from hlo.values import arrays_of
 
 
 def results_here(module: Module, values: Sequence[Any]) -> Any:
-    """Return what fast C99 gives for arguments: an array, or a tuple of arrays, of static
-    shapes."""
+    """Run fast C99 on arguments; return an array, or a tuple of arrays, of static shapes."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         files = backend_c.emit(module, "embedded", "fast")

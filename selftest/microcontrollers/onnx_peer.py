@@ -52,7 +52,7 @@ int module_run(const float *in_input, float *out, void *workspace) {
 
 
 class OnnxNetwork:
-    """Translate one module, instruction by instruction; values keep their names."""
+    """Translates one module, instruction by instruction; values keep their names."""
 
     def __init__(self, module: Module) -> None:
         self._instructions = {i.name: i for i in module.entry.instructions}
@@ -61,7 +61,7 @@ class OnnxNetwork:
         self._module = module
 
     def model(self) -> onnx.ModelProto:
-        """Return the model."""
+        """Make the ONNX model."""
         for instruction in self._module.entry.instructions:
             _COLUMN.get(instruction.opcode, OnnxNetwork._elementwise)(self, instruction)
         (parameter,), root = self._module.entry.parameters, self._module.entry.root_instruction
@@ -94,7 +94,8 @@ class OnnxNetwork:
         self._node(_SAME[i.opcode], [self._value(name) for name in i.operands], i.name)
 
     def _value(self, name: str) -> str:
-        """Return the name of an operand in ONNX, whose images lie otherwise."""
+        """Return an operand's name in ONNX; of a parameter that is an image, its transposed
+        copy's."""
         is_image = self._instructions[name].opcode == "parameter" and self._rank(name) == 4
         return f"{name}.nchw" if is_image else name
 
@@ -106,7 +107,8 @@ class OnnxNetwork:
             self._node("Transpose", [i.name], self._value(i.name), perm=_FIRST_FEATURE)
 
     def _broadcast(self, i: Instruction) -> None:
-        """ONNX repeats along dimensions of 1 and those that are missing at the front."""
+        """Translate a broadcast: ONNX broadcasts operands itself, so constants are only reshaped,
+        and reduced values keep a dimension of size 1."""
         (operand,), dimensions = i.operands, i.attributes["dimensions"]
         if self._instructions[operand].opcode == "constant":
             value = self._literal(operand)
@@ -116,7 +118,8 @@ class OnnxNetwork:
             self._node("Identity", [operand], i.name)
 
     def _reduce(self, i: Instruction) -> None:
-        """Positions of images go away, the features of a row stay as one."""
+        """Translate a reduction: spatial dimensions are dropped, the features of a row kept with
+        size 1."""
         is_image = i.attributes["dimensions"] == (1, 2)
         axes, opcode = [2, 3] if is_image else [1], _REDUCTIONS[str(i.attributes["to_apply"])]
         operand, keep = self._value(i.operands[0]), int(not is_image)

@@ -1,10 +1,5 @@
-"""Measure which op supports which element type: ``python -m selftest.op_tables.op_types``.
-
-For each opcode and element type that the verifier takes, the smallest program (op_programs.txt) is
-evaluated by the interpreter and by generated C: a type is supported where both give the same bits.
-Writes op_types.txt, from which docs/ops.md is made: ``python -m selftest.op_tables.ops_table``. All
-opcodes take minutes; given opcodes as arguments, it measures those and keeps the rest.
-"""
+"""Parse and verify the smallest program of a cell; ParseError or VerifyError if the language has
+none."""
 
 from __future__ import annotations
 
@@ -43,21 +38,22 @@ DONE = "the same bits"  # what is measured of a cell that is done
 
 
 class Cell(NamedTuple):
-    """An op on an element type of its first operand, or of its result if it has no operand."""
+    """An op on an element type: of its first operand, or of its result if it has no operand."""
 
     opcode: str
     element_type: ElementType
 
 
 def cells(opcode: str) -> list[Cell]:
-    """On the types of data that the verifier takes, in the order of the language."""
+    """List the cells of an opcode, for the types of data that the verifier accepts."""
     taken = TAKES[opcode].types
     return [Cell(opcode, t) for t in ELEMENT_TYPES.values() if t in taken and t.is_array]
 
 
 @cache
 def _templates() -> tuple[Mapping[str, tuple[str, str]], Mapping[str, str]]:
-    """Operands and instructions by opcode, bodies of computations by name."""
+    """Parse op_programs.txt: operands and instructions by opcode, bodies of computations by
+    name."""
     programs, computations = re.split(
         r"\[programs\]\n|\n\[computations\]\n", _PROGRAMS.read_text()
     )[1:]
@@ -74,7 +70,7 @@ def _of_kind(rows: Mapping[str, Any], name: str, kind: str) -> Any:
 
 
 def _for_each(template: str, cell: Cell) -> list[str]:
-    """Return an instruction for each type that may be its result's, and a tuple of them."""
+    """Make an instruction for each possible result type, and a tuple of them."""
     source = cell.element_type
     made: list[str] = []
     shapes: list[str] = []
@@ -90,7 +86,7 @@ def _for_each(template: str, cell: Cell) -> list[str]:
 
 
 def text(cell: Cell) -> str:
-    """Return the smallest program of a cell."""
+    """Write the smallest program of a cell."""
     programs, computations = _templates()
     opcode, kind = cell.opcode, cell.element_type.kind
     operands, template = _of_kind(programs, opcode, kind)
@@ -130,7 +126,7 @@ def module(cell: Cell) -> Module:
 
 
 def evaluated(made: Module, arguments: Sequence[Any]) -> Any:
-    """Return the interpreter's result; what it infeeds are the numbers of seed 1."""
+    """Evaluate by the interpreter; infeeds are drawn with seed 1."""
     shapes = [i.shape for i in made.entry.instructions if i.opcode == "infeed"]
     items = [
         from_seed(hlo.parse(f"HloModule m\nENTRY e {{ ROOT a = {s.elements[0]} parameter(0) }}"), 1)
@@ -141,7 +137,7 @@ def evaluated(made: Module, arguments: Sequence[Any]) -> Any:
 
 
 def by_interpreter(cell: Cell) -> str:
-    """Evaluate a cell; return the reason of a refusal, or nothing."""
+    """Evaluate a cell; return the reason of a refusal, empty if it is supported."""
     try:
         made = module(cell)
         evaluated(made, from_seed(made, 0))
@@ -151,7 +147,8 @@ def by_interpreter(cell: Cell) -> str:
 
 
 def by_generator(cell: Cell) -> str:
-    """Generate a cell's C without compiling it; return the reason of a refusal, or nothing."""
+    """Generate a cell's C without compiling it; return the reason of a refusal, empty if it is
+    supported."""
     try:
         render_plan(lowered(module(cell)), OPENMP)
     except hlo.Error as error:
@@ -166,7 +163,7 @@ def _reason(error: hlo.Error, cell: Cell) -> str:
 
 
 def _differing(group: Sequence[Cell]) -> Iterator[tuple[Cell, str]]:
-    """Cells on which interpreter and C differ, all in one program."""
+    """List the cells on which interpreter and C differ; all are compiled as one program."""
     made = [module(cell) for cell in group]
     for cell, one, executable in zip(
         group, made, compiled(made, thorough(os.environ)), strict=True
@@ -178,7 +175,7 @@ def _differing(group: Sequence[Cell]) -> Iterator[tuple[Cell, str]]:
 
 
 def measured(opcodes: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of op_types.txt for some opcodes."""
+    """Yield the lines of op_types.txt for the given opcodes."""
     every = [cell for opcode in opcodes for cell in cells(opcode)]
     columns = {"interp": {c: by_interpreter(c) for c in every}}
     columns["backend_c"] = {c: by_generator(c) for c in every}
@@ -197,7 +194,7 @@ def measured(opcodes: Sequence[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure the opcodes of the command line, or all, and write it."""
+    """Measure the given opcodes, or all, and write op_types.txt."""
     opcodes = sorted(sys.argv[1:] or OPCODES)
     head = "# python -m selftest.op_tables.op_types: opcode | column | element types | what it does"
     before = MEASURED.read_text().splitlines()[1:] if MEASURED.exists() else []

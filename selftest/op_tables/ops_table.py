@@ -52,7 +52,7 @@ def holes() -> dict[tuple[str, str], dict[ElementType, str]]:
 
 
 def reason(outcome: str) -> int:
-    """Return the number of the reason for a refusal; ValueError if it has none."""
+    """Return the number of a refusal's reason; ValueError if it has none."""
     for number, (pattern, _) in enumerate(_REASONS):
         if re.search(pattern, outcome):
             return number
@@ -60,7 +60,7 @@ def reason(outcome: str) -> int:
 
 
 def _but(missing: Mapping[ElementType, str]) -> str:
-    """``, not c64, c128 [1]``: what is missing in a cell of the table."""
+    """Format what a cell lacks: ``, not c64, c128 [1]``."""
     by_reason: dict[int, set[ElementType]] = {}
     for element_type, outcome in missing.items():
         by_reason.setdefault(reason(outcome), set()).add(element_type)
@@ -68,7 +68,7 @@ def _but(missing: Mapping[ElementType, str]) -> str:
 
 
 def _homes(opcode: str) -> list[str]:
-    """Find the module of an opcode in each column."""
+    """Find the module of an opcode's function in each column."""
     columns = (
         column("hlo.ops"),
         column("interp.ops"),
@@ -108,7 +108,7 @@ def _sums() -> str:
 
 
 def table() -> str:
-    """docs/ops.md: a row for each opcode, a column for each interpretation."""
+    """Format docs/ops.md: a row for each opcode, a column for each interpretation."""
     used = {reason(o) for lacks in holes().values() for o in lacks.values()}
     reasons = [f"{n + 1}. {why}" for n, (_, why) in enumerate(_REASONS) if n in used]
     assert len(used) == len(_REASONS), "a reason that nothing needs"

@@ -62,7 +62,8 @@ _REFERENCES = {
 
 
 class Judgement(NamedTuple):
-    """One operand at which ``wrong`` rounds wrongly, and what rounds correctly there."""
+    """An operand at which the function ``wrong`` rounds wrongly, and the correctly rounded
+    result."""
 
     operand: float
     wrong: float
@@ -70,9 +71,9 @@ class Judgement(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """The findings of a sweep; ``error`` is the largest relative error of the bare sequence among
-    the undecided. ``repaired``: listed operands at which it rounds wrongly; ``left``: operands at
-    which the function, with its list, does."""
+    """The outcome of a sweep. ``error`` is the largest relative error of the bare sequence among
+    the undecided operands. ``repaired``: listed operands at which it rounds wrongly; ``left``:
+    operands at which the function, with its list, does."""
 
     inputs: int
     undecided: int
@@ -82,7 +83,7 @@ class Proof(NamedTuple):
 
 
 def _undecided(name: str) -> list[tuple[float, float]]:
-    """Return all undecided operands of f32, with the results of the C function."""
+    """Return all undecided f32 operands, with the results of the C function."""
     text = "".join(
         [
             f"#define FUNCTION {c_name(name)}\n#define REFERENCE(x) ({_REFERENCES[name]})\n",
@@ -112,7 +113,7 @@ def _nudged(truth: Any, element_type: ElementType) -> float:
 def _rounding_errors(
     name: str, pairs: list[tuple[float, float]], element_type: ElementType
 ) -> tuple[float, list[Judgement]]:
-    """Return the largest error, and the operands whose result rounds wrongly."""
+    """Return the largest error, and the operands whose results round wrongly."""
     error, wrong = 0.0, []
     for operand, result in pairs:
         truth = true_value(name, operand) if np.isfinite(operand) else result
@@ -142,7 +143,8 @@ def prove(name: str) -> Proof:
 
 
 def narrow_mistakes(name: str) -> dict[str, list[Judgement]]:
-    """Per type below f32: the operands whose result, exceptions applied, rounds wrongly."""
+    """Find, for each type below f32, the operands whose result, exceptions applied, rounds
+    wrongly."""
     found = {}
     for element_type in ELEMENT_TYPES.values():
         if not element_type.is_float or element_type in (F32, F64):
@@ -176,7 +178,7 @@ def one_operand_functions() -> list[str]:
 
 
 def main(names: list[str]) -> int:
-    """Proves ``names`` (all if none are given); prints a row of docs/proofs.md for each."""
+    """Prove ``names`` (all if none are given); print a row of docs/proofs.md for each."""
     failed = False
     for name in names or one_operand_functions():
         started = time.monotonic()

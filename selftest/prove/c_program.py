@@ -24,7 +24,7 @@ def c_name(name: str) -> str:
 
 
 def build(directory: Path, names: Iterable[str], text: str) -> Path:
-    """Compile ``text``, which may call the functions ``names``, in a directory of its own."""
+    """Compile ``text``, which may call the functions ``names``, in the given directory."""
     calls = "".join(f"{c_name(name)}(" for name in names)
     parts = ['#include "hlo_float.h"\n', OPENMP.prologue, definitions(calls, OPENMP), text]
     source, program = directory / "program.c", directory / "program"

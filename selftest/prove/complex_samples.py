@@ -62,9 +62,8 @@ _GROWS_ALONG_Y = ("sine", "cosine", "tan")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The findings for some components: how many were judged, how many are not rounded correctly,
-    the largest errors in units of their own and of the magnitude's last place, and the worst
-    operands."""
+    """The outcome for some components: how many were judged, how many are not correctly rounded,
+    the largest errors in ulps of the component and of the magnitude, and the worst operands."""
 
     judged: int
     misrounded: int
@@ -74,7 +73,8 @@ class Found:
 
 
 def numbers(count: int, generator: np.random.Generator, element_type: ElementType) -> Array:
-    """Complex numbers of all kinds, ``count`` rows of two finite components, none of them 0."""
+    """Draw complex numbers of all kinds: ``count`` rows of two finite components, none of them
+    0."""
     low, high = (-1074, 1024) if element_type is F64 else (-149, 128)
     part = (count + 5) // 6
     pair = (part, 2)
@@ -99,7 +99,7 @@ def numbers(count: int, generator: np.random.Generator, element_type: ElementTyp
 def columns(
     name: str, count: int, generator: np.random.Generator, part: ElementType
 ) -> list[Array]:
-    """Components of operands of ``name``, an array each."""
+    """Draw the components of operands of ``name``, an array each."""
     arity = COMPLEX_FUNCTIONS[f"{name}_c128"].arity
     found = [column for _ in range(arity) for column in numbers(count, generator, part).T]
     for grows, column in ((_GROWS_ALONG_X, 0), (_GROWS_ALONG_Y, 1)):
@@ -109,7 +109,7 @@ def columns(
 
 
 def rounding_errors(name: str, part: ElementType, given: list[Array]) -> Found:
-    """``name`` at operands given by components, those of c64 if ``part`` is F32."""
+    """Measure the errors of ``name`` at operands given by components, of c64 if ``part`` is F32."""
     whole = "c64" if part is F32 else "c128"
     with np.errstate(over="ignore", under="ignore"):
         results = [
@@ -138,7 +138,7 @@ def rounding_errors(name: str, part: ElementType, given: list[Array]) -> Found:
 
 
 def _truth(name: str, row: tuple[float, ...]) -> Any:
-    """Return the exact result; None where there is none, or where it is not judged."""
+    """Return the exact result; None where there is none, or it is not judged."""
     operands = [mpc(re, im) for re, im in zip(row[::2], row[1::2], strict=True)]
     if name == "power":
         with mpmath.workprec(100):
@@ -166,14 +166,14 @@ def _rounded(value: Any, part: ElementType) -> float:
 
 
 def _unit(value: Any, part: ElementType) -> Any:
-    """Return the last place of the nearest number."""
+    """Return the ulp of the nearest number."""
     with np.errstate(over="ignore"):
         nearest = part.numpy.type(_rounded(value, part))
     return mpf(float(np.spacing(np.abs(nearest)))) if np.isfinite(nearest) else mpf(2) ** 970
 
 
 def on_the_curve(name: str, count: int, generator: np.random.Generator) -> list[Array]:
-    """f64 operands next to where the real part of the result is 0."""
+    """Draw f64 operands next to the curve where the real part of the result is 0."""
     y = generator.uniform(-1.5, 1.5, count) * 2.0 ** generator.integers(-20, 1, count)
     if name == "exponential_minus_one":
         return [-np.log(np.cos(y)), y]
@@ -181,7 +181,7 @@ def on_the_curve(name: str, count: int, generator: np.random.Generator) -> list[
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the rows of docs/proofs.md."""
+    """Print the rows of docs/proofs.md."""
     count = int(arguments[0]) if arguments else 600
     names = arguments[1:] or list(TRUTH)
     failed = False

@@ -42,9 +42,9 @@ HLO_FUNCTION float unfused_f32(float a, float b, float c) { return a * b + c; }
 
 
 class Worst(NamedTuple):
-    """The largest error, in units in the last place, at ``operand``.
+    """The largest error in ulps, and its operand.
 
-    ``above``: how many operands have an error above 1.
+    ``above``: how many operands have an error above 1 ulp.
     """
 
     error: float
@@ -53,7 +53,7 @@ class Worst(NamedTuple):
 
 
 def ulps(found: Array, exact: Array) -> Array:
-    """Return the errors of f32 results in units in the last place of exact f64 ones.
+    """Compute the errors of f32 results in ulps of the exact f64 ones.
 
     As ``sweep_fast.c`` counts them; a wrong sign, or NaN in one of both only, is infinite.
     """
@@ -78,19 +78,19 @@ def unfused_definitions(name: str) -> str:
 
 
 def exact_name(name: str) -> str:
-    """Return the name of the exact sequence that a fast one stands for."""
+    """Return the name of the exact sequence of the same function."""
     return _BOUNDED[name].of if name in _BOUNDED else _SINGLE.get(name, name)
 
 
 def largest(name: str) -> float:
-    """Return the largest magnitude of an operand of a fast sequence."""
+    """Return the largest magnitude that a fast sequence accepts."""
     return _BOUNDED[name].largest if name in _BOUNDED else np.inf
 
 
 def inputs_of(name: str) -> int:
-    """Return how many f32 a function of one operand is run on, from +0 on.
+    """Return the number of f32 operands, from +0 on, that a function is run on.
 
-    Those with bounds are odd or even.
+    Functions with bounds are odd or even.
     """
     if name in _BOUNDED:
         return int(np.float32(_BOUNDED[name].largest).view(np.uint32)) + 1
@@ -98,8 +98,8 @@ def inputs_of(name: str) -> int:
 
 
 def _exact_definition(name: str) -> str:
-    """Render the exact sequence as ``hlo_NAME_exact``, without its list of misrounded operands:
-    what stands there is the rounded result."""
+    """Render the exact sequence as ``hlo_NAME_exact``, without its list of misrounded operands,
+    which has rounded results."""
     function = FUNCTIONS[exact_name(name)]
     machine = CMachine()
 
@@ -112,7 +112,7 @@ def _exact_definition(name: str) -> str:
 
 
 def prove(name: str) -> tuple[Worst, Worst]:
-    """Return the largest errors over all f32 with fused operations, and without them."""
+    """Find the largest errors over all f32, with fused operations and without."""
     text = "".join(
         [
             unfused_definitions(name),
@@ -158,7 +158,7 @@ def pairs(name: str, count: int) -> tuple[Array, Array]:
 
 
 def worst_of_pairs(name: str, x: Array, y: Array, *, once: bool) -> Worst:
-    """Return the largest error over pairs, of the sequence on NumPy."""
+    """Find the largest error over pairs, evaluating the sequence in NumPy."""
     with np.errstate(all="ignore"):
         exact = evaluated(exact_name(name), x.astype(np.float64), y.astype(np.float64))
     found = ulps(evaluated_fast(name, x, y, once=once), exact)

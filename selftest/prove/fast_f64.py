@@ -44,8 +44,8 @@ _OF = {one.name: one for one in BOUNDED_F64}
 
 
 def error(found: float, truth: Fraction | float) -> float:
-    """Return an error in units in the last place of the exact result; infinite results count as
-    2**1024, and a NaN that should be none, or the reverse, as an infinite error."""
+    """Compute an error in ulps of the exact result; infinite results count as 2**1024, and a NaN
+    that should be none, or the reverse, as an infinite error."""
     if math.isnan(found) or (isinstance(truth, float) and math.isnan(truth)):
         both = math.isnan(found) and isinstance(truth, float) and math.isnan(truth)
         return 0.0 if both else math.inf
@@ -78,7 +78,7 @@ def operands(name: str, count: int, generator: np.random.Generator) -> list[Arra
 
 
 def worst(name: str, given: list[Array], *, once: bool) -> tuple[float, tuple[float, ...]]:
-    """Return the largest error over some operands, and where it is."""
+    """Find the largest error over some operands, and where it is."""
     function = _OF[name].of if name in _OF else name
     found = evaluated_fast_f64(name, *given, once=once)
     rows = zip(*(column.tolist() for column in given), strict=True)

@@ -30,7 +30,7 @@ from hlo.elementary.fast import (
 
 
 class Fit(NamedTuple):
-    """A polynomial of ``terms`` terms for ``function`` on [low, high]."""
+    """The fit of a polynomial of ``terms`` terms to ``function`` on [low, high]."""
 
     function: Callable[[Any], Any]
     low: float
@@ -39,7 +39,7 @@ class Fit(NamedTuple):
 
 
 def _tail(function: Callable[[Any], Any], known: list[Any], step: int = 1) -> Callable[[Any], Any]:
-    """(function - known polynomial) / x**(number known); in x**2 where step is 2."""
+    """Make (function - known polynomial) / x**(number known); in x**2 where step is 2."""
 
     def tail(x: Any) -> Any:
         x = x if abs(x) > 1e-30 else mpf("1e-30")
@@ -74,7 +74,7 @@ def _erf_tail(z: Any) -> Any:
 
 
 def _odd_tail(function: Callable[[Any], Any], slope: Callable[[], Any]) -> Callable[[Any], Any]:
-    """(function(x) - slope() * x) / x**3, as a function of x**2."""
+    """Make (function(x) - slope() * x) / x**3, as a function of x**2."""
 
     def tail(z: Any) -> Any:
         x = mpmath.sqrt(max(z, mpf("1e-60")))
@@ -145,7 +145,8 @@ IN_CODE: dict[str, tuple[float, ...]] = {
 
 
 def interpolant(fit: Fit) -> list[Any]:
-    """Coefficients of the polynomial through the Chebyshev nodes, by Newton's differences."""
+    """Compute the coefficients of the polynomial through the Chebyshev nodes, by Newton's
+    differences."""
     middle, half = (mpf(fit.high) + fit.low) / 2, (mpf(fit.high) - fit.low) / 2
     nodes = [
         middle + half * mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * fit.terms))

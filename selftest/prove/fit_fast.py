@@ -40,9 +40,9 @@ def _itself(x: float) -> float:
 
 
 class Fit(NamedTuple):
-    """A polynomial of ``terms`` terms for ``function`` on [low, high].
+    """The fit of a polynomial of ``terms`` terms to ``function`` on [low, high].
 
-    Minimises ``weight(x)`` times the error.
+    It minimises ``weight(x)`` times the error.
     """
 
     function: Callable[[Any], Any]
@@ -69,7 +69,7 @@ def _log_tail(f: Any) -> Any:
 
 
 def _centred(function: Callable[[Any], Any], middle: float) -> Callable[[Any], Any]:
-    """Return function(x) / x - 1 as a function of x**2 - middle."""
+    """Make function(x) / x - 1 as a function of x**2 - middle."""
 
     def ratio(centred: Any) -> Any:
         x = mpmath.sqrt(max(centred + middle, mpf("1e-20")))
@@ -93,7 +93,7 @@ def _erfc(beyond: float) -> float:
 
 
 def _odd_tail(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return (function(x) - x) / x**3 as a function of x**2."""
+    """Make (function(x) - x) / x**3 as a function of x**2."""
 
     def tail(z: Any) -> Any:
         x = mpmath.sqrt(max(z, mpf("1e-16")))

@@ -1,4 +1,4 @@
-"""NumPy as the machines of the fast sequences: values are float32 or float64 arrays."""
+"""NumPy machines of the fast sequences, whose values are float32 or float64 arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TWO_OVER_PI: int = math.floor(2 / pi(_BITS) * 2**_BITS)
 
 @dataclass(frozen=True, slots=True)
 class NumpyFloatMachine:
-    """Lanes are the elements of arrays; ``once`` says whether fused operations round once."""
+    """A machine of float32 arrays; ``once`` says whether fused operations round once."""
 
     once: bool
     wide: Machine[Array] = field(default_factory=NumpyMachine)
@@ -86,7 +86,7 @@ class NumpyFloatMachine:
 
 
 def _quarter_turns(word: int) -> int:
-    """Return 2/pi x modulo 4 with 62 bits of fraction, as ``hlo_quarter_turns_f32`` has them: by 96
+    """Compute 2/pi x modulo 4 with 62 bits of fraction, as ``hlo_quarter_turns_f32`` does: with 96
     bits of 2/pi."""
     exponent = max(word >> 23, 120) - 150
     window = (_TWO_OVER_PI >> (_BITS - 94 - exponent)) & (2**96 - 1)
@@ -94,14 +94,14 @@ def _quarter_turns(word: int) -> int:
 
 
 def evaluated_fast(name: str, *operands: Array, once: bool) -> Array:
-    """``hlo.elementary.fast.evaluate_fast`` on float32 arrays of one shape."""
+    """Evaluate ``hlo.elementary.fast.evaluate_fast`` on float32 arrays of one shape."""
     with np.errstate(all="ignore"):
         flat = [np.ascontiguousarray(operand, np.float32) for operand in operands]
         return np.asarray(evaluate_fast(name, NumpyFloatMachine(once), *flat))
 
 
 class NumpyDoubleMachine(NumpyMachine):
-    """Lanes are the elements of arrays of float64; ``once`` as above."""
+    """A machine of float64 arrays; ``once`` says whether fused operations round once."""
 
     def __init__(self, once: bool) -> None:
         self._once = once
@@ -133,7 +133,7 @@ class NumpyDoubleMachine(NumpyMachine):
 
 
 def evaluated_fast_f64(name: str, *operands: Array, once: bool) -> Array:
-    """``hlo.elementary.fast.evaluate_fast_f64`` on float64 arrays of one shape."""
+    """Evaluate ``hlo.elementary.fast.evaluate_fast_f64`` on float64 arrays of one shape."""
     with np.errstate(all="ignore"):
         flat = [np.ascontiguousarray(operand, np.float64) for operand in operands]
         return np.asarray(evaluate_fast_f64(name, NumpyDoubleMachine(once), *flat))

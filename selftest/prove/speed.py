@@ -88,7 +88,7 @@ def operands(name: str) -> tuple[Array, Array]:
 
 
 def nanoseconds_of_c(name: str) -> tuple[float, float]:
-    """Return the time per element of the fast and of the exact function."""
+    """Measure the time per element of the fast and of the exact function."""
     arity = FAST_FUNCTIONS[name].arity
     fast = ", ".join(f"{p}[i]" for p in "xy"[:arity])
     exact = ", ".join(f"(double){p}[i]" for p in "xy"[:arity])
@@ -109,7 +109,7 @@ def nanoseconds_of_c(name: str) -> tuple[float, float]:
 
 
 def nanoseconds_of_xla(name: str) -> float | None:
-    """Return the time per element of XLA:CPU on one thread, less that of a negation.
+    """Measure the time per element of XLA:CPU on one thread, less that of a negation.
 
     None where jax is not installed.
     """
@@ -130,9 +130,9 @@ def nanoseconds_of_xla(name: str) -> float | None:
 
 
 def _repeated(jax: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return many evaluations of a function in one call: a call takes longer than one of them.
+    """Make a function of many evaluations in one call, as a call takes longer than one of them.
 
-    Each depends on the one before, so that none is left out.
+    Each evaluation depends on the one before, so that none is eliminated.
     """
 
     def repeated(x: Any, *others: Any) -> Any:

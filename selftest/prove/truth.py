@@ -1,4 +1,4 @@
-"""The exact values: each function in mpmath, and rounding them."""
+"""Compute exact values: each function in mpmath, and its rounding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _logistic(x: Any) -> Any:
 
 
 def _real(function: Callable[..., Any]) -> Callable[..., Any]:
-    """NaN where the result is complex."""
+    """Make a real function of one of mpmath: NaN where the result is complex."""
 
     def real(*operands: Any) -> Any:
         result = function(*operands)
@@ -60,7 +60,7 @@ TRUTH: Mapping[str, Callable[..., Any]] = {
 
 
 def true_value(name: str, *operands: float, precision: int = PRECISION) -> Fraction | float:
-    """Return the result at finite operands; a float if it is infinite or NaN.
+    """Compute the result at finite operands; a float if it is infinite or NaN.
 
     Rounding to two thirds of the precision makes exact results exact again.
     """

@@ -32,7 +32,7 @@ _ENDS = (709.782712893384, 709.79, -708.39641853226, -744.44, -745.1332191019411
 
 
 def operands(count: int, generator: np.random.Generator) -> Array:
-    """Finite f64 of all kinds; about ``count``."""
+    """Draw finite f64 of all kinds, about ``count``."""
     part = count // 6
     signs = generator.choice([-1.0, 1.0], part)
     families = [
@@ -49,7 +49,7 @@ def operands(count: int, generator: np.random.Generator) -> Array:
 
 
 def exponents(bases: Array, generator: np.random.Generator) -> Array:
-    """Return an exponent for each base: simple ones, and such that the power is in range."""
+    """Draw an exponent for each base: simple ones, and such that the power is in range."""
     size = bases.size
     simple = generator.choice([2, 3, 0.5, 1.5, -1, -2, 0.25, 4, 5, -5, 7, -0.5, 2.5], size)
     scale = np.abs(np.log(np.maximum(np.abs(bases), 5e-324)))
@@ -59,7 +59,7 @@ def exponents(bases: Array, generator: np.random.Generator) -> Array:
 
 
 def columns(name: str, count: int, generator: np.random.Generator) -> list[Array]:
-    """Operands of ``name``."""
+    """Draw operands of ``name``."""
     x = _restricted(name, operands(count, generator))
     if name == "power":
         return [x, exponents(x, generator)]
@@ -67,7 +67,8 @@ def columns(name: str, count: int, generator: np.random.Generator) -> list[Array
 
 
 def misrounded(name: str, element_type: ElementType, given: list[Array]) -> list[tuple[Any, ...]]:
-    """(operands, result, correct) wherever ``name`` is wrong on ``element_type``."""
+    """List (operands, result, correct result) wherever ``name`` rounds wrongly to
+    ``element_type``."""
     given = [_kept(column, element_type) for column in given]
     with np.errstate(over="ignore"):
         key = f"{name}_f64" if element_type is F64 else name
@@ -87,14 +88,15 @@ def _rounded(value: Fraction, element_type: ElementType) -> float:
 
 
 def _kept(column: Array, element_type: ElementType) -> Array:
-    """Zeros, whose sign mpmath does not know, and what the type turns to infinity, become 1."""
+    """Replace by 1 zeros, whose sign mpmath does not know, and numbers that overflow in the
+    type."""
     with np.errstate(over="ignore"):
         values = rounded(column, element_type).astype(np.float64)
     return np.where(np.isfinite(values) & (values != 0), values, 1.0)
 
 
 def _restricted(name: str, x: Array) -> Array:
-    """Operands for which mpmath answers in reasonable time: beyond, results are 0, 1 or inf."""
+    """Restrict operands to those where mpmath is fast; beyond, results are 0, 1 or inf."""
     limits = {"erf": 30.0, "exponential": 2e3, "cosh": 2e3, "sinh": 2e3, "logistic": 2e3}
     limit = limits.get(name, limits["exponential"] if name in _GROWING else np.inf)
     return x[np.abs(x) <= limit]
@@ -129,7 +131,7 @@ _KERNELS: dict[str, tuple[Callable[[Array], Pair[Array]], float, float]] = {
 
 
 def kernel_error(name: str, count: int, generator: np.random.Generator) -> float:
-    """Return the largest relative error of a double-double result."""
+    """Measure the largest relative error of a double-double result."""
     function, low, high = _KERNELS[name]
     x = generator.uniform(low, high, count)
     pair = function(x)
@@ -142,7 +144,7 @@ def kernel_error(name: str, count: int, generator: np.random.Generator) -> float
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the rows of docs/proofs.md."""
+    """Print the rows of docs/proofs.md."""
     count = int(arguments[0]) if arguments else 6000
     generator = np.random.default_rng(0)
     failed = False

@@ -1,1 +1,1 @@
-"""Run programs of JAX that people write (examples/jax) on the plugin beside XLA:CPU."""
+"""Run real JAX programs (examples/jax) on the plugin beside XLA:CPU."""

@@ -29,14 +29,14 @@ _OURS, _THEIRS = "hlo_oracle", "cpu"
 
 @dataclass(slots=True)
 class _Session:
-    """Run processes of a program; ``faults`` are what those that failed said."""
+    """Runs programs in processes; ``faults`` has the messages of those that failed."""
 
     name: str
     seconds: float
     faults: list[str] = field(default_factory=list)
 
     def told(self, mode: str, platforms: str, steps: int, what: str = "run") -> dict[str, Any]:
-        """Return what a process tells, nothing if it fails."""
+        """Run a process and return its JSON object; empty if it fails."""
         environ = os.environ | {"JAX_PLATFORMS": platforms, "HLO_ORACLE_MODE": mode}
         words = [self.name, str(steps), what]
         command = [sys.executable, "-W", "ignore", "-m", "selftest.real_programs.session", *words]
@@ -92,14 +92,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _kept(path: Path | None) -> list[Result]:
-    """Read the results of programs that ran before."""
+    """Read the results of programs that an earlier run has finished."""
     if path is None or not path.exists():
         return []
     return [Result(**json.loads(line)) for line in path.read_text().splitlines()]
 
 
 def _programs(only: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of each program and the first line of its text."""
+    """Yield each program's name and the first line of its docstring."""
     for path in sorted(_PROGRAMS.glob("*.py")):
         if only in path.stem:
             yield path.stem, path.read_text().partition('"""')[2].partition("\n")[0].rstrip('"')
@@ -124,7 +124,7 @@ def _result(name: str, title: str, given: argparse.Namespace) -> Result:
 
 
 def _are_equal(runs: Sequence[Mapping[str, Any]]) -> bool | None:
-    """Test whether all runs ended with the same bits; None if one of them did not end."""
+    """Test whether all runs ended with the same bits; None if one did not end."""
     if not runs or not all(runs):
         return None
     one, other = (run[_OURS]["bits"] for run in runs)

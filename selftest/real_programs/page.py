@@ -1,4 +1,4 @@
-"""Write the page of evidence on programs that people write."""
+"""Write the page of evidence on real programs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Runs = Mapping[str, Any]  # by platform, as the session tells
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Hold what a program gave in each mode; ``same_bits`` says whether exact C and the interpreter
-    gave the same, None if it is not known."""
+    """The results of a program in each mode; ``same_bits``: whether exact C and the interpreter
+    agree in all bits, None if it is not known."""
 
     name: str
     title: str
@@ -25,8 +25,8 @@ class Result:
 
 
 def largest_difference(runs: Runs) -> float | None:
-    """Return the largest difference of what two platforms showed, relative to the largest number of
-    its column; None if there is nothing to compare."""
+    """Compute the largest difference between two platforms, relative to the largest number of its
+    column; None if there is nothing to compare."""
     if not runs:
         return None
     ours, theirs = (runs[platform]["seen"] for platform in ("hlo_oracle", "cpu"))
@@ -40,7 +40,7 @@ def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def markdown(results: Sequence[Result]) -> str:
-    """Return the page."""
+    """Format the page."""
     return "\n".join(_lines(results)) + "\n"
 
 

@@ -27,10 +27,9 @@ _BUDGETS = {"hlo_oracle": "fast", "cpu": None}  # None: that of XLA:CPU
 
 @dataclass(slots=True)
 class Run:
-    """Hold what a platform gave: the numbers seen in each step; the seconds that the program took
-    to start and to make its first step, and the least that a later one took, of a clock and of all
-    processors; ``bits`` of the last state and of what was seen last; ``interpreted`` is why no C
-    ran, if so."""
+    """A run on one platform: the numbers printed in each step; seconds to start and for the first
+    step, and the least of a later one, by the clock and by processor time; ``bits`` of the last
+    state and numbers; ``interpreted``: why no C ran, if so."""
 
     seen: list[list[float]] = field(default_factory=list)
     first: float = 0.0
@@ -50,7 +49,7 @@ class _Log(logging.Handler):
 
 
 def runs(program: Any, steps: int) -> dict[str, Run]:
-    """Run so many steps on each platform, one after the other, step by step."""
+    """Run ``steps`` steps on each platform, alternating step by step."""
     made = {platform: Run() for platform in jax.config.jax_platforms.split(",")}  # type: ignore[attr-defined]
     log = _Log(next(iter(made.values())).interpreted)
     logging.getLogger("hlo_oracle.frontends.pjrt.programs").addHandler(log)
@@ -64,7 +63,7 @@ def runs(program: Any, steps: int) -> dict[str, Run]:
 
 
 def _steps(program: Any, steps: int, platform: str, run: Run) -> Iterator[None]:
-    """Make a step each time that this is asked for one."""
+    """Make one step for each request of the generator."""
     device = jax.devices(platform)[0]
     begin = time.perf_counter()
     with jax.default_device(device):
@@ -86,7 +85,7 @@ def _steps(program: Any, steps: int, platform: str, run: Run) -> Iterator[None]:
 
 
 def judged(program: Any) -> dict[str, str]:
-    """Judge what both platforms compute in the first step."""
+    """Judge both platforms' results of the first step."""
     import hlo_oracle
 
     told = {}
