@@ -39,7 +39,7 @@ Parser = Callable[[str], object]
 
 
 def parsers() -> dict[str, Parser]:
-    """Return the parsers: ours, and jaxlib's where it is installed."""
+    """Return the parsers: this project's, and jaxlib's if it is installed."""
     found: dict[str, Parser] = {"hlo.parse": hlo.parse}
     if find_spec("jaxlib") is not None:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # it warns of file tables
@@ -48,8 +48,8 @@ def parsers() -> dict[str, Parser]:
 
 
 def repeated(texts: Iterable[str], size: int) -> str:
-    """Make a module of about ``size`` characters: the computations of texts, again and again, each
-    time under names of their own; the last of them is the entry."""
+    """Make a module of about ``size`` characters by repeating the computations of texts under new
+    names; the last one is the entry."""
     blocks = []
     for text in texts:
         start = _DEFINITION.search(text)
@@ -67,7 +67,7 @@ def repeated(texts: Iterable[str], size: int) -> str:
 
 
 def seconds(found: dict[str, Parser], texts: Sequence[str], repetitions: int) -> dict[str, float]:
-    """Return the sum over all texts of the least processor time that each parser took for it."""
+    """Sum over all texts the least processor time of each parser."""
     best = {name: [math.inf] * len(texts) for name in found}
     for _ in range(repetitions):
         for number, text in enumerate(texts):

@@ -46,7 +46,7 @@ _ASIDE = "thorough"
 
 
 def drawn(kind: str, count: int, seed: int) -> list[Case]:
-    """So many programs of a kind, with arguments."""
+    """Draw ``count`` programs of a kind, with arguments."""
 
     def case(choices: Choices) -> Case:
         module = KINDS[kind](choices)
@@ -56,13 +56,13 @@ def drawn(kind: str, count: int, seed: int) -> list[Case]:
 
 
 class Stages:
-    """Seconds of the processor by the name of a stage."""
+    """Processor seconds by stage."""
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
 
     def timed(self, stage: str, work: Callable[[], T]) -> T:
-        """Return what ``work()`` gives, and add its seconds to the stage."""
+        """Call ``work``, add its seconds to the stage, and return its result."""
         start = _processor()
         try:
             return work()
@@ -71,7 +71,7 @@ class Stages:
 
 
 def _processor() -> float:
-    """Processor seconds of this process and of those it waited for."""
+    """Return the processor seconds of this process and its finished children."""
     uses = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(use.ru_utime + use.ru_stime for use in uses)
 

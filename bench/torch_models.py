@@ -31,7 +31,7 @@ _MINIMUM = 0.2  # seconds of calls in a sample
 
 
 class Residual(nn.Module):
-    """Two convolutions with batch norms, beside a path without."""
+    """A residual block: two convolutions with batch norms, and a shortcut."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Residual(nn.Module):
 
 
 def cnn() -> nn.Module:
-    """Return a residual network for images of 32 by 32 pixels, 10 classes."""
+    """Make a residual network for images of 32 by 32 pixels, 10 classes."""
     return nn.Sequential(
         nn.Conv2d(3, 32, 3, padding=1),
         Residual(32),
@@ -61,7 +61,8 @@ def cnn() -> nn.Module:
 
 
 class Block(nn.Module):
-    """Attention of 4 heads and two dense layers, each after a layer norm and beside a path."""
+    """A transformer block: attention of 4 heads and two dense layers, each after a layer norm and
+    with a residual connection."""
 
     def __init__(self, width: int, is_causal: bool) -> None:
         super().__init__()
@@ -82,7 +83,8 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Embeddings of 1,000 tokens and 128 positions, blocks, and logits or classes."""
+    """A transformer: embeddings of 1,000 tokens and 128 positions, blocks, and logits or
+    classes."""
 
     def __init__(self, is_causal: bool, outputs: int, width: int = 256, blocks: int = 4) -> None:
         super().__init__()
@@ -111,8 +113,8 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Tensor], tuple[int
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A model under a compiler: milliseconds of a call, the seconds of the first one, the elements
-    that are outside and undetermined, of ``elements`` (0 where none were judged)."""
+    """A model under a compiler: milliseconds of a call, seconds of the first call, and the numbers
+    of elements outside and undetermined, of ``elements`` (0 if not judged)."""
 
     model: str
     compiler: str
@@ -176,7 +178,7 @@ def _step(model: Any, x: Tensor, labels: Tensor) -> Callable[[], object]:
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    """Return the processor time of a call, in the mean of those that a sample takes."""
+    """Measure the mean processor time of a call, over a sample of calls."""
     count, begin, wall = 0, time.process_time(), time.perf_counter()
     while time.perf_counter() - wall < _MINIMUM:
         call()
@@ -193,7 +195,7 @@ def _judged(model: nn.Module, compiler: str, x: Tensor) -> tuple[int, int, int]:
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of a table in Markdown: a model a line, a column for each compiler."""
+    """Yield the lines of a Markdown table: one per model, a column for each compiler."""
     times = (f"{compiler}, ms" for compiler in COMPILERS)
     columns = ("model", *times, "ours / best", "first call, s", "outside", "undetermined")
     yield f"| {' | '.join(columns)} |"

@@ -1,9 +1,9 @@
-"""Programs of the corpus and of ``bench/programs``, written for PyTorch.
+"""Write programs of the corpus and of ``bench/programs`` for PyTorch.
 
-Each takes the arguments of the HLO program of its name, in order, and gives its results. They are
-written as one who wants speed would: with the library's own functions where it has one, and in
-closed form where JAX had differentiated. ``prepared`` lays weights out as the library wants them,
-which is not timed. ``python -m bench.speed`` checks their results against the interpreter's.
+Each takes the arguments of the HLO program of its name, in order, and returns its results. They are
+written for speed: with the library's own functions where it has one, and in closed form where JAX
+had differentiated. ``prepared`` converts weights to the library's layouts, which is not timed.
+``python -m bench.speed`` checks their results against the interpreter's.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def _as_given(tensors: Tensors) -> Tensors:
 
 
 class Program(NamedTuple):
-    """``compiled``: torch.compile takes it within minutes. Loops written in Python are unrolled by
-    it, so long ones are not."""
+    """A PyTorch program. ``compiled``: torch.compile takes it within minutes. It unrolls loops
+    written in Python, so programs with long loops are not compiled."""
 
     function: Callable[..., Any]
     prepared: Callable[[Tensors], Tensors] = _as_given

@@ -29,7 +29,7 @@ _NO_UNIT = 3  # the status
 
 
 def _row(name: str, measure: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
-    """Measure a program; an error takes the place of its time."""
+    """Measure a program; on an error the row has its message."""
     try:
         return measure(name)
     except (hlo.Error, RuntimeError, ValueError, TypeError, AttributeError, KeyError) as error:
@@ -38,7 +38,7 @@ def _row(name: str, measure: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _told(row: dict[str, Any]) -> str:
-    """Return the line of a program."""
+    """Format the line of a program."""
     if "error" in row:
         return f"{row['name']:24} {row['error']}"
     columns = *_COLUMNS, *PEERS

@@ -1,6 +1,6 @@
-"""Time what is queued on a GPU: batches between two waits, by the wall clock.
+"""Time programs queued on a GPU: batches between two synchronisations, by the wall clock.
 
-Every compiler is asked in this way. A run takes what the GPU takes for it, or what the host takes
+Every compiler is timed in this way. A run takes what the GPU takes for it, or what the host takes
 to start it if that is longer. Processes that measure at the same time wait for each other.
 """
 
@@ -19,7 +19,7 @@ _LONG = 0.3  # seconds of a batch, of which two suffice
 
 
 def milliseconds(enqueue: Callable[[], object], wait: Callable[[], object]) -> float:
-    """Return the least time of a run; ``enqueue`` starts one, ``wait`` waits for all."""
+    """Measure the least time of a run; ``enqueue`` starts one, ``wait`` synchronises."""
     for _ in range(3):  # what is compiled, captured or cached by the first ones
         begin = time.perf_counter()
         enqueue()

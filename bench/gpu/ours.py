@@ -1,6 +1,6 @@
 """Measure generated CUDA: bytes and operations a second, beside a copy and the peak.
 
-The first program is a copy of 1 GiB: what is reached of memory's bandwidth. Bytes are those of the
+The first program is a copy of 1 GiB, the bandwidth that can be reached. Bytes are those of the
 arguments and of the results, once each; operations are those of dots and convolutions, two for each
 product. The peak is that of the GPU's data sheet for the type of most of them, without sparsity.
 """
@@ -43,7 +43,7 @@ def _plan(module: Module) -> Plan:
 
 
 def compile_all(names: Sequence[str], architectures: Sequence[str], cubins: Path) -> Iterator[str]:
-    """Compile programs; yield a line for each, which says what cannot be compiled."""
+    """Compile programs; yield a line for each, with the error if it cannot be compiled."""
     compiler, cache = find_cuda_compiler(os.environ), open_cache(cubins)
     for name in names:
         try:
@@ -55,7 +55,7 @@ def compile_all(names: Sequence[str], architectures: Sequence[str], cubins: Path
 
 
 class Ours:
-    """Measure programs on a device; ``cubins`` are compiled kernels of before."""
+    """Measures programs on a device; ``cubins`` is a directory of kernels compiled before."""
 
     def __init__(
         self, device: Device, compiler: CudaCompiler, cubins: Path | None, emulated: bool
@@ -85,14 +85,15 @@ class Ours:
         }
 
     def _copy(self) -> float:
-        """Return GB/s of the copy."""
+        """Measure the bandwidth of the copy in GB/s, once."""
         if not self._copied:
             _, moved, taken = self._timed(programs.COPY)
             self._copied = _gigabytes(moved, taken)
         return self._copied
 
     def _timed(self, name: str) -> tuple[BoundCall, Work, float]:
-        """Return a program on its arguments, what it needs, and its milliseconds."""
+        """Compile and time a program; return it bound to its arguments, its work, and
+        milliseconds."""
         module = programs.module(name, self._emulated)
         planned = [(module, _plan(module))]
         (made,) = on_device(planned, self._device, self._compiler, self._cubins)
@@ -101,12 +102,12 @@ class Ours:
 
 
 def _gigabytes(needed: Work, milliseconds: float) -> float:
-    """Return GB/s of the bytes that are read and written."""
+    """Compute GB/s from the bytes that are read and written."""
     return (needed.read + needed.written) / milliseconds / 1e6
 
 
 def _peak(name: str, needed: Work) -> float | None:
-    """Return the peak of a GPU for the type of most operations; None where it is not known."""
+    """Return a GPU's peak for the type of most operations; None where it is not known."""
     peaks = next((peaks for part, peaks in _PEAKS.items() if part in name), None)
     most = max(needed.operations, key=lambda kind: needed.operations[kind], default="")
     return peaks[_TYPES.index(most)] if peaks and most in _TYPES else None

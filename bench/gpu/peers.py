@@ -1,5 +1,5 @@
 """Measure other compilers on the GPU: XLA through JAX from the same HLO, PyTorch on the same
-programs as users of it write them."""
+programs as its users write them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hlo.values import arrays_of
 
 
 def xla(name: str) -> float:
-    """Return the milliseconds of a program by JAX on its default device."""
+    """Measure a program by JAX on its default device, in milliseconds."""
     # XLA's memory is shared with what else is measured.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax: Any = import_module("jax")
@@ -35,12 +35,12 @@ def xla(name: str) -> float:
 
 
 def eager(name: str) -> float:
-    """Return the milliseconds of a program by PyTorch."""
+    """Measure a program by eager PyTorch, in milliseconds."""
     return _torch(name, compiled=False)
 
 
 def inductor(name: str) -> float:
-    """Return the milliseconds of a program by torch.compile."""
+    """Measure a program by torch.compile, in milliseconds."""
     return _torch(name, compiled=True)
 
 

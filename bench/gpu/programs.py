@@ -1,4 +1,4 @@
-"""Name the programs that are measured on a GPU, and draw their arguments."""
+"""List the programs that are measured on a GPU, and draw their arguments."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _catalogue() -> dict[str, catalogue.Program]:
 
 
 def names(emulated: bool) -> list[str]:
-    """Return the programs that are there, the copy first; for emulated threads small ones."""
+    """List the programs, the copy first; small ones if threads are emulated."""
     there = _catalogue()
     wanted = _EMULATED if emulated else [*_FIRST, *sorted(set(there) - set(_FIRST))]
     large = () if emulated else _LARGE
@@ -63,12 +63,12 @@ def names(emulated: bool) -> list[str]:
 
 
 def unit(number: int, emulated: bool) -> list[str]:
-    """Return the programs of a unit; none behind the last one."""
+    """List the programs of a unit; empty beyond the last one."""
     return names(emulated)[number * _TOGETHER : (number + 1) * _TOGETHER]
 
 
 def text(name: str, emulated: bool) -> str:
-    """Read a program."""
+    """Read or generate a program's text."""
     if name == COPY:
         return _TEXT.format(size=_COPIED_EMULATED if emulated else _COPIED)
     if name in _LARGE:

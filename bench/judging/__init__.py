@@ -1,1 +1,1 @@
-"""Times that judging XLA's results takes, by program."""
+"""Measure the time that judging XLA's results takes, by program."""

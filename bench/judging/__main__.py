@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def judged(programs: Sequence[catalogue.Program], state: Path | None) -> Iterator[Row]:
-    """Yield the row of each program: the one that is kept, else a new one, which is kept then."""
+    """Yield the row of each program: the recorded one, else a new one, which is recorded."""
     known = {row.name: row for row in kept(state)}
     for program in programs:
         row = known.get(program.name)
@@ -58,7 +58,7 @@ def judged(programs: Sequence[catalogue.Program], state: Path | None) -> Iterato
 
 
 def kept(state: Path | None) -> list[Row]:
-    """Read the rows of a file; none without a file."""
+    """Read the rows of a file; empty without a file."""
     lines: Iterable[str] = ()
     if state is not None and state.exists():
         lines = state.read_text().splitlines()

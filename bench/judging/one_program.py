@@ -1,6 +1,5 @@
 """Measure what judging one program takes, in a process of its own: so the peak of memory is that of
-one program.
-"""
+one program."""
 
 from __future__ import annotations
 
@@ -27,9 +26,9 @@ _TIMEOUT = 600.0  # seconds for one program of XLA
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Seconds of the processor: of the interpreter, of the error envelope of the whole program, of
-    judging but for XLA's, and of XLA's processes, their start included. ``programs``: how many XLA
-    compiled and ran. ``memory``: the peak of the process that judges, in bytes."""
+    """Processor seconds: of the interpreter, of the whole program's error envelope, of judging
+    without XLA, and of XLA's processes, their start included. ``programs``: how many XLA compiled
+    and ran. ``memory``: the peak of the judging process, in bytes."""
 
     name: str
     interp: float = 0.0
@@ -43,12 +42,12 @@ class Row:
 
     @property
     def total(self) -> float:
-        """Seconds of judging, XLA's processes included."""
+        """The processor seconds of judging, XLA's processes included."""
         return self.judging + self.xla
 
     @property
     def goal(self) -> float:
-        """Seconds that judging may take: a minute, or 20 times the interpreter's."""
+        """The seconds that judging may take: a minute, or 20 times the interpreter's."""
         return max(60.0, 20 * self.interp)
 
 
@@ -88,7 +87,7 @@ def _measured(program: Program) -> Row:
 
 
 def _descendants_seconds(ancestor: int) -> float:
-    """Sum the processor time of all processes below one, of those that have ended, too."""
+    """Sum the processor time of all descendants of a process, also of those that have ended."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):

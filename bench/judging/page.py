@@ -1,4 +1,4 @@
-"""Write rows of judging times: a line for a terminal, a page of Markdown."""
+"""Format rows of judging times: a line for a terminal, a page of Markdown."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _HEAD = Path(__file__).with_name("document.txt").read_text()
 
 
 def is_missed(row: Row) -> bool:
-    """Test for a program that takes longer to judge than it may."""
+    """Test for a program that takes longer to judge than its goal."""
     return row.total > row.goal
 
 
 def line(row: Row) -> str:
-    """Describe a row on one line."""
+    """Format a row as one line."""
     if row.counts is None:
         return f"{row.name:24} no verdict: {row.failure}"
     verdict = ", ".join(f"{row.counts[kind]} {kind}" for kind in KINDS if row.counts[kind])
@@ -31,7 +31,7 @@ def line(row: Row) -> str:
 
 
 def written(rows: Sequence[Row], before: Sequence[Row]) -> str:
-    """Write the page, with a column of an earlier version's totals if there are some."""
+    """Format the page, with a column of an earlier version's totals if ``before`` has some."""
     earlier = {row.name: row for row in before}
     heads = ["program", *(["before"] if earlier else []), "total", "judging", "XLA", "programs"]
     heads += ["envelope", "interp", "envelope/interp", "total/interp", "GB", *KINDS]

@@ -107,7 +107,7 @@ def layer_norm(x: Any, scale: Any, shift: Any) -> Any:
 
 
 def attention(x: Any, qkv: Any, out: Any) -> Any:
-    """Causal attention of 12 heads and the projection after it."""
+    """Apply causal attention of 12 heads and the projection after it."""
     batch, length, width = x.shape
     q, k, v = jnp.split((x @ qkv).reshape(batch, length, 12, -1), 3, axis=-1)
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / jnp.sqrt(jnp.array(q.shape[-1], x.dtype))
@@ -136,13 +136,13 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
 
 
 def fourier(real: Any, imaginary: Any) -> Any:
-    """Transforms of a length that is no power of two: squared magnitudes."""
+    """Transform a length that is no power of two: squared magnitudes."""
     transformed = jnp.fft.fft(lax.complex(real, imaginary))
     return transformed.real**2 + transformed.imag**2
 
 
 def cholesky(x: Any) -> Any:
-    """Factors of small positive definite matrices."""
+    """Factor small positive definite matrices."""
     return jnp.linalg.cholesky(jnp.einsum("bij,bkj->bik", x, x) + 8 * jnp.eye(x.shape[-1]))
 
 
@@ -199,7 +199,7 @@ def tridiagonal(below: Any, diagonal: Any, above: Any, right: Any) -> Any:
 
 
 def gradient_noise(x: Any, gradients: Any) -> Any:
-    """Perlin's noise in one dimension: a table that is looked up modulo its length."""
+    """Compute Perlin's noise in one dimension: a table looked up modulo its length."""
     cell = jnp.floor(x)
     place, t = cell.astype(jnp.int32), x - cell
     weight = t**3 * (t * (6 * t - 15) + 10)
@@ -208,7 +208,7 @@ def gradient_noise(x: Any, gradients: Any) -> Any:
 
 
 def red_black(x: Any) -> Any:
-    """Ten half steps of relaxation on the two colours of a chessboard, with edges that meet."""
+    """Take ten half steps of relaxation on the two colours of a chessboard, with periodic edges."""
     colours = jnp.add.outer(jnp.arange(x.shape[0]), jnp.arange(x.shape[1]))
 
     def step(i: Any, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Say what a program of this directory is: a function of JAX, and the recipes of its arguments."""
+"""Describe the programs of this directory: a function of JAX, and the recipes of its arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Recipe = list[Any]
 
 
 class Program(NamedTuple):
-    """A function, and the recipes of its arguments."""
+    """A JAX function, and the recipes of its arguments."""
 
     function: Callable[..., Any]
     arguments: list[Recipe]
@@ -31,5 +31,5 @@ def uniform(*dims: int, low: float = 0.0, high: float = 1.0) -> Recipe:
 
 
 def full(*dims: int, value: float, dtype: str = "float32") -> Recipe:
-    """Make a recipe of one number everywhere."""
+    """Make a recipe of one number repeated."""
     return ["full", [*dims], dtype, value]

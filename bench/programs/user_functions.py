@@ -25,7 +25,7 @@ def logistic_map(x: Any) -> Any:
 
 
 def newton(a: Any) -> Any:
-    """Square roots by twelve steps of Newton's method."""
+    """Compute square roots by twelve steps of Newton's method."""
     return lax.fori_loop(0, 12, lambda _, x: 0.5 * (x + a / x), jnp.ones_like(a))
 
 
@@ -97,7 +97,7 @@ def _turned(x: Any, place: Any) -> Any:
 
 
 def decoder_step(x: Any, place: Any, *arrays: Any) -> Any:
-    """Attention of one token to those before it, whose keys and values are in a cache."""
+    """Apply attention of one token to those before it, whose keys and values are in a cache."""
     *weights, out, keys, values = arrays
     _, _, heads, width = keys.shape
     query, key, value = ((x @ w).reshape(-1, heads, width) for w in weights)

@@ -18,8 +18,8 @@ _REFUSALS = (
 
 
 def serve(questions: Mapping[str, Callable[..., dict[str, Any]]]) -> None:
-    """Answer until the input ends: ``do`` of a question names the function, the rest are its
-    arguments. A refusal is an answer: ``error``."""
+    """Answer questions until the input ends: ``do`` names the function, the other fields are its
+    arguments. An exception becomes an answer with ``error``."""
     # What libraries print must not be taken for an answer.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

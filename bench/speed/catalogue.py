@@ -1,4 +1,4 @@
-"""Find the programs to measure, and where their arguments come from."""
+"""Find the programs to measure, and the sources of their arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BEFORE = "before_optimizations"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program to measure. ``recipe`` is the file of recipes that has one for it; without one,
+    """A program to measure. ``recipe`` is the file with its recipe of arguments; without one,
     arguments are drawn from ``seed`` by their shapes."""
 
     name: str
@@ -34,12 +34,12 @@ class Program:
 
     @property
     def args(self) -> None:
-        """None: no program takes its arguments from an archive."""
+        """None: no program has its arguments in an archive."""
 
 
 def found(paths: Sequence[Path]) -> list[Program]:
-    """List the programs in files and directories, by default those of the corpus and of
-    ``bench/programs``. Of a directory's texts of one program, the one before optimisations."""
+    """List the programs in files and directories, by default the corpus and ``bench/programs``. Of
+    several texts of one program in a directory it is the one before optimisations."""
     files = [file for path in paths or DEFAULT for file in _files(path)]
     names = [program_name(file) for file in files]
     return [
@@ -68,5 +68,5 @@ def _recipe(file: Path) -> str | None:
 
 
 def values(program: Program, module: Module) -> tuple[Value, ...]:
-    """Draw the arguments of a program."""
+    """Provide the arguments of a program."""
     return arguments.given(module, Path(program.path), program)

@@ -15,7 +15,7 @@ _TEXT = Path(__file__).with_suffix(".txt")  # with fields of str.format
 
 
 def write(path: Path, rows: Sequence[Row], peers: Sequence[str]) -> None:
-    """Write a page and the plot beside it, which it shows; without matplotlib, the page alone."""
+    """Write a page and its plot beside it; without matplotlib, the page alone."""
     now = history.record(rows)
     picture = path.with_suffix(".svg")
     shown = f"![time over XLA's, by program]({picture.name})\n" if plot.draw(picture, rows) else ""

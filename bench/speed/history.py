@@ -1,4 +1,4 @@
-"""Keep the results of runs, a JSON object a line, and tell what has become slower since one."""
+"""Keep the results of runs, one JSON object per line, and find regressions since an earlier run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _seconds(row: Row) -> dict[str, dict[str, float]]:
 
 
 def _figures(measured: Measured) -> dict[str, float]:
-    """Return the figures of a compiler that are there, in seconds."""
+    """Return the available figures of a compiler, in seconds."""
     found = {
         "wall": None if measured.wall is None else measured.wall.minimum,
         "cpu": None if measured.cpu is None else measured.cpu.minimum,
@@ -56,8 +56,8 @@ def _figures(measured: Measured) -> dict[str, float]:
 
 
 def commit() -> str:
-    """Return the commit of the sources, with ``+`` where they were changed since; empty where there
-    is no history."""
+    """Return the commit of the sources, with ``+`` if they have changes; empty without a
+    repository."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=10", "--dirty=+"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip()
@@ -80,7 +80,7 @@ def append(path: Path, now: Record) -> None:
 
 
 def last(path: Path, now: Record) -> Record | None:
-    """Return the last run on the same processor with as many threads; None without one."""
+    """Return the last run on the same processor with as many threads; None if there is none."""
     if not path.exists():
         return None
     runs: list[Record] = [json.loads(line) for line in path.read_text().splitlines()]
@@ -89,8 +89,8 @@ def last(path: Path, now: Record) -> Record | None:
 
 
 def regressions(before: Record | None, now: Record) -> Iterator[str]:
-    """Yield a line for each program that takes more of XLA's processor time than before, or more
-    processor time where XLA has none, by more than a tenth."""
+    """Yield a line for each program that is slower by more than a tenth: in processor time relative
+    to XLA's, or in processor time where XLA has none."""
     if before is None:
         yield "no earlier run on this processor"
         return
@@ -107,7 +107,8 @@ def regressions(before: Record | None, now: Record) -> Iterator[str]:
 
 
 def _relative(ours: Record | None, figures: Record) -> float | None:
-    """Processor seconds over those of XLA; of nothing else where XLA has none."""
+    """Compute processor seconds relative to XLA's; absolute if XLA has none; None without a
+    measurement."""
     if ours is None or "cpu" not in ours:
         return None
     peer = figures.get("xla", {}).get("cpu")

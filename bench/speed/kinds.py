@@ -1,4 +1,4 @@
-"""Divide programs into classes, each with its own goal, by what they are made of."""
+"""Classify programs; each class has its own goal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LOOP = 16  # trips: fewer are those of random numbers, which XLA unrolls
 
 
 def kind(work: Work) -> str:
-    """Classify a program: small where a call counts or a loop makes it up; then by its products,
-    its irregular bytes, and its arithmetic for each byte."""
+    """Classify a program: small if the call or its loop dominates; then by its products, its
+    irregular bytes, and its arithmetic intensity."""
     size = work.read + work.written
     operations = sum(work.operations.values())
     if work.trips >= _LOOP or (size < _SMALL_BYTES and operations < _SMALL_OPERATIONS):

@@ -17,8 +17,9 @@ _ROOM = 4096  # bytes at the end of what the worker said that are read
 
 
 class Process:
-    """A process that runs ``python -m module``, which answers (:mod:`bench.speed.answering`); use
-    it in ``with``. ``threads``: 1 tells every library so; None leaves it to them."""
+    """A child process of ``python -m module``, which serves questions
+    (:mod:`bench.speed.answering`); a context manager. ``threads``: 1 limits every library to one;
+    None leaves their defaults."""
 
     def __init__(
         self, module: str, threads: int | None = None, environment: Mapping[str, str] | None = None
@@ -48,13 +49,13 @@ class Process:
         self.end()
 
     def ask(self, question: Mapping[str, object], seconds: float) -> dict[str, Any]:
-        """Ask and wait for the answer. One with ``error`` means that nothing more can be asked: the
-        worker refuses, has died, or was ended because it took longer than ``seconds``."""
+        """Send a question and wait for the answer. An answer with ``error`` means that nothing more
+        can be asked: the worker refused, died, or was killed after ``seconds``."""
         self.send(question)
         return self.receive(seconds)
 
     def send(self, question: Mapping[str, object]) -> None:
-        """Ask without waiting; :meth:`receive` returns the answer."""
+        """Send a question without waiting; :meth:`receive` returns the answer."""
         if self._ended is not None:
             return
         assert self._process.stdin is not None
@@ -65,11 +66,11 @@ class Process:
             return  # it has ended: receive tells why
 
     def bind(self) -> None:
-        """Leave the process one processor: the last of ours."""
+        """Pin the process to one processor, the last of this process's."""
         os.sched_setaffinity(self._process.pid, {max(os.sched_getaffinity(0))})
 
     def receive(self, seconds: float) -> dict[str, Any]:
-        """Wait for the answer to what was sent, as :meth:`ask`."""
+        """Wait for the answer to the question sent, as :meth:`ask` does."""
         line = b"" if self._ended is not None else self._line(seconds)
         if line:
             found: dict[str, Any] = json.loads(line)
@@ -81,7 +82,7 @@ class Process:
         return {"error": self._ended}
 
     def _line(self, seconds: float) -> bytes | None:
-        """Read a line; nothing at the end of the output, None after so many seconds."""
+        """Read a line; empty at the end of the output, None after ``seconds``."""
         output = self._process.stdout
         assert output is not None
         while b"\n" not in self._buffer:
@@ -96,7 +97,7 @@ class Process:
         return line
 
     def _cause(self) -> str:
-        """Return how the process ended: its signal, or the last line that it wrote."""
+        """Describe how the process ended: by a signal, or with its last line of output."""
         status = self._process.wait()
         if status < 0:
             return f"killed by {signal.Signals(-status).name}"
@@ -106,7 +107,7 @@ class Process:
         return next((line for line in reversed(lines) if line.strip()), f"exit {status}")[:200]
 
     def end(self) -> None:
-        """End the process and its children."""
+        """Kill the process and its children."""
         if self._said.closed:
             return
         if self._process.poll() is None:

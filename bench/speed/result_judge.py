@@ -32,10 +32,10 @@ _BUDGETS = {"xla": XLA_CPU}
 
 
 class Court:
-    """Hold one program, its arguments and what the interpreter gives."""
+    """One program, its arguments and its exact results; methods answer questions."""
 
     def interpret(self, **program: Any) -> dict[str, Any]:
-        """Evaluate a program: fields of :class:`catalogue.Program`."""
+        """Evaluate a program, given by the fields of :class:`catalogue.Program`."""
         chosen = catalogue.Program(**program)
         self._module = read(Path(chosen.path))
         self._values = catalogue.values(chosen, self._module)
@@ -45,7 +45,8 @@ class Court:
         return {}
 
     def compare(self, results: str) -> dict[str, Any]:
-        """Return the largest difference of results, over the largest magnitude; 0: equal bits."""
+        """Compute the largest error of results relative to the largest magnitude; 0 for equal
+        bits."""
         right = [array for _, array in self._exact]
         pairs = [*zip(right, self._read(results), strict=True)]
         if all(one.tobytes() == other.tobytes() for one, other in pairs):
@@ -53,13 +54,13 @@ class Court:
         return {"distance": max(distance(one, other) for one, other in pairs)}
 
     def beside(self, program: str, results: str, others: str) -> dict[str, Any]:
-        """Compare the results of two compilers of a program, as :meth:`compare`."""
+        """Compare the results of two compilers, as :meth:`compare` does."""
         self._module = read(Path(program))
         pairs = zip(self._read(others), self._read(results), strict=True)
         return {"distance": max((distance(one, other) for one, other in pairs), default=0.0)}
 
     def judge(self, peer: str, results: str) -> dict[str, Any]:
-        """Return the number of elements of each verdict, judged as ``hlo check`` judges."""
+        """Count elements by verdict, judged as ``hlo check`` does."""
         budget = _BUDGETS.get(peer, UNKNOWN)
         if budget.name not in self._judges:
             made = Judge(self._module, self._values, self._exact, peer=budget, trials=TRIALS)
@@ -74,7 +75,7 @@ class Court:
 
 
 def distance(right: Array, other: Array) -> float:
-    """Return the largest difference over the largest finite magnitude of ``right``; infinite for
+    """Compute the largest error relative to the largest finite magnitude of ``right``; infinite for
     results of another type or shape, or with other NaNs or infinities."""
     if (right.dtype, right.shape) != (other.dtype, other.shape):
         return float("inf")
@@ -93,7 +94,7 @@ def distance(right: Array, other: Array) -> float:
 
 @contextmanager
 def _asked(peer: str, values: Sequence[Any]) -> Iterator[Run]:
-    """Open a compiler that can be asked for intermediate values; of others there are none."""
+    """Open a compiler for intermediate values; one that gives none, for compilers that cannot."""
     if peer == "fast":
         yield lambda module: [*arrays_of(backend_c.compile(module, numerics="fast")(*values))]
     elif peer == "xla":

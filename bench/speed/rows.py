@@ -1,4 +1,4 @@
-"""Rows of the table: the figures of a program under each compiler, and the ratios of these."""
+"""Rows of the table: measurements of a program by compiler, and their ratios."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bench.speed.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One program under one compiler. ``wall``: of a call with all threads. ``cpu``: processor
-    seconds of a call in a process of one thread, which also hold on a machine with other work.
-    ``cold`` and ``cached``: seconds to compile. ``peak``: bytes of the process. ``verdict``: what
-    the results are beside the interpreter's; ``error``: why there are none."""
+    """One program under one compiler. ``wall``: seconds of a call with all threads. ``cpu``:
+    processor seconds of a call in a process of one thread, which other load disturbs least.
+    ``cold`` and ``cached``: seconds to compile. ``peak``: memory of the process in bytes.
+    ``verdict``: on the results; ``error``: why there are none."""
 
     wall: Timing | None = None
     cpu: Timing | None = None
@@ -30,9 +30,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One program under all compilers. ``work`` is what it must do, ``limit`` and ``limit_one`` the
-    least seconds that this machine could take for that, with all threads and with one. ``error``:
-    why it was not measured."""
+    """One program under all compilers. ``work`` is its minimal work, ``limit`` and ``limit_one``
+    the least seconds that this machine could take for that, with all threads and with one.
+    ``error``: why it was not measured."""
 
     name: str
     kind: str
@@ -43,7 +43,8 @@ class Row:
     error: str | None = None
 
     def least(self, peer: str, clock: str) -> float | None:
-        """Return the least seconds of a compiler by the clock ``wall`` or ``cpu``."""
+        """Return the least seconds of a compiler by clock ``wall`` or ``cpu``; None if not
+        measured."""
         measured = self.peers.get(peer)
         timing: Timing | None = None if measured is None else getattr(measured, clock)
         return None if timing is None else timing.minimum
@@ -53,18 +54,18 @@ class Row:
         return ratio(self.least(ours, clock), self.least(peer, clock))
 
     def best_peer(self, clock: str, ours: tuple[str, ...]) -> str | None:
-        """Return the fastest of the others; None without any."""
+        """Return the fastest of the other compilers; None without any."""
         others = {p: t for p in self.peers if p not in ours and (t := self.least(p, clock))}
         return min(others, key=lambda peer: others[peer]) if others else None
 
     def share_of_limit(self, peer: str, clock: str) -> float | None:
-        """Return how much of what the machine can do is reached, 1 for all of it: with all threads
-        by the clock ``wall``, with one by ``cpu``."""
+        """Compute the part of the machine's limit that is reached, up to 1: with all threads by
+        clock ``wall``, with one by ``cpu``."""
         limit = self.limit if clock == "wall" else self.limit_one
         return ratio(limit, self.least(peer, clock))
 
     def within(self, one: Limits, every: Limits) -> Row:
-        """Return the row with its limits on a machine, of one thread and of all."""
+        """Add the limits of a machine, for one thread and for all."""
         if self.work is None:
             return self
         needed = self.work.read, self.work.written, self.work.operations

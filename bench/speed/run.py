@@ -1,4 +1,4 @@
-"""Measure and judge programs one after the other, and between them what the machine can do."""
+"""Measure and judge programs one by one, and between them the machine's limits."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``judge``: seconds that a question about a program's results may take, 0 for none at all.
-    Verdicts are remembered in ``memory``."""
+    """Options of a run. ``judge``: seconds that judging a program's results may take, 0 for none.
+    ``memory`` caches verdicts."""
 
     peers: Sequence[str]
     plan: session.Plan
@@ -38,14 +38,14 @@ class Options:
 
 @dataclass(slots=True)
 class Machine:
-    """The best that was measured so far, with one thread and with all: other work on the machine
+    """The best limits measured so far, with one thread and with all: other load on the machine
     makes any single measurement too low."""
 
     one: Limits | None = None
     every: Limits | None = None
 
     def measure(self) -> None:
-        """Measure once more, in a process of its own."""
+        """Measure the limits once more, in a process of its own."""
         command = [sys.executable, "-m", "backend_c.native.machine_limits"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         one, every = map(Limits.of, json.loads(done.stdout).values())
@@ -53,7 +53,7 @@ class Machine:
         self.every = best(one, every if self.every is None else best(self.every, every))
 
     def finished(self, row: Row) -> Row:
-        """Return a row with its limits, as far as they are known."""
+        """Add the machine's limits to a row."""
         assert self.one is not None and self.every is not None
         return row.within(self.one, self.every)
 
@@ -61,7 +61,7 @@ class Machine:
 def rows(
     programs: Sequence[catalogue.Program], options: Options, machine: Machine, note: Note
 ) -> Iterator[Row]:
-    """Yield a row for each program; ``note`` is told what is done."""
+    """Yield a row for each program; ``note`` is called with what is being done."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         note("the machine")
         warm = Path(name) / "warm"
@@ -111,5 +111,5 @@ def _judged(
 
 
 def as_json(row: Row) -> str:
-    """Write a row as a JSON object."""
+    """Encode a row as a JSON object."""
     return json.dumps(asdict(row))

@@ -25,8 +25,8 @@ CLOCKS: dict[str, int | None] = {"wall": None, "cpu": 1}  # threads of the proce
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long to measure: ``rounds`` of ``seconds`` for each process, fewer where they would take
-    more than ``most`` seconds, but one."""
+    """How long to measure: ``rounds`` of ``seconds`` for each process; fewer, but at least one, if
+    that would exceed ``most`` seconds."""
 
     rounds: int = 5
     seconds: float = 0.15
@@ -38,8 +38,8 @@ QUICK = Plan(2, 0.05, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where files of a program lie while it is measured. ``warm`` is a cache of our compiler that
-    knows the machine and no program."""
+    """The files of a program while it is measured. ``warm`` is a cache of this project's compiler
+    with what is compiled once per machine, and with no program."""
 
     directory: Path
     warm: Path
@@ -49,12 +49,12 @@ class Place:
         return self.directory / "arguments.npz"
 
     def results(self, peer: str) -> Path:
-        """Return the archive of the results of a compiler."""
+        """Return the path of a compiler's results."""
         return self.directory / f"results_{peer}.npz"
 
     def cache(self, peer: str) -> Path:
-        """Return the directory of a compiler's cache, made at the first use: links to what is warm,
-        as files of a cache are replaced and never changed."""
+        """Return the cache directory of a compiler, made at first use: links to the warm one's
+        files, which caches replace and never change."""
         path = self.directory / f"cache_{peer}"
         if not path.exists():
             shutil.copytree(self.warm, path, copy_function=place)
@@ -70,8 +70,8 @@ def measured(
     place: Place,
     note: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Measured]:
-    """Measure a program under compilers; their results lie in ``place`` afterwards. ``note`` is
-    told what is done."""
+    """Measure a program under compilers; their results are left in ``place``. ``note`` is called
+    with what is being done."""
     archive.write(place.arguments, archive.numbered(catalogue.values(program, module)))
     found = {peer: Measured() for peer in peers}
     with ExitStack() as stack:
@@ -93,8 +93,8 @@ def measured(
 
 
 def _started(running: Mapping[tuple[str, str], Process]) -> None:
-    """Let all processes import what they need, side by side; nothing is timed before all have. One
-    that has died says so when it is asked for more."""
+    """Let all processes do their imports in parallel, before anything is timed. One that died
+    reports that when it is asked again."""
     for (peer, _), process in running.items():
         process.send({"do": "start", "peer": peer})
     for (_, clock), process in running.items():

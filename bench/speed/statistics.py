@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of a call: the least and the middle one of ``samples`` batches."""
+    """Seconds of a call: the minimum and the median of ``samples`` batches."""
 
     minimum: float
     median: float
@@ -30,6 +30,6 @@ def ratio(ours: float | None, other: float | None) -> float | None:
 
 
 def geometric_mean(ratios: Iterable[float | None]) -> float | None:
-    """Return the geometric mean of the ratios that are there; None if none is."""
+    """Compute the geometric mean of the ratios that are not None; None if all are."""
     logarithms = [math.log(one) for one in ratios if one]
     return math.exp(math.fsum(logarithms) / len(logarithms)) if logarithms else None

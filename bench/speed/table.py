@@ -15,23 +15,22 @@ from hlo_oracle.terminal import one_line
 
 
 def milliseconds(seconds: float | None) -> str:
-    """Print seconds as milliseconds of three significant digits."""
+    """Format seconds as milliseconds with three significant digits."""
     return "" if seconds is None else f"{1000 * seconds:#.3g}".rstrip(".")
 
 
 def times(ratio: float | None) -> str:
-    """Print a ratio."""
+    """Format a ratio."""
     return "" if ratio is None else f"{ratio:.2f}"
 
 
 def percent(share: float | None) -> str:
-    """Print a share."""
+    """Format a share."""
     return "" if share is None else f"{100 * share:.0f}"
 
 
 def cells(row: Row, peers: Sequence[str]) -> list[str]:
-    """Return the numbers of a row: milliseconds of each compiler, ratios, the limit, compile
-    times."""
+    """Format a row: milliseconds of each compiler, ratios, the limit, compile times."""
     fast, best = row.peers.get("fast"), row.best_peer("wall", OURS)
     found = [milliseconds(row.least(peer, "wall")) or "–" for peer in peers]
     for clock in ("wall", "cpu"):
@@ -53,7 +52,7 @@ HEADS = (
 
 
 def table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
-    """Return a table of programs by class, with geometric means of the ratios."""
+    """Make a table of programs by class, with geometric means of the ratios."""
     found = Table(Column("program", no_wrap=True), box=None, pad_edge=False)
     for head in (*(PEERS[peer].label for peer in peers), *HEADS):
         found.add_column(head, justify="right")
@@ -72,7 +71,7 @@ def table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
 
 
 def verdicts(row: Row) -> str:
-    """Print what the results are, of each compiler that has some, and why others have none."""
+    """Format the verdicts on each compiler's results, and why there are none."""
     parts = []
     for peer, measured in row.peers.items():
         if measured.error is not None:
@@ -83,7 +82,7 @@ def verdicts(row: Row) -> str:
 
 
 def means(rows: Sequence[Row]) -> dict[str, float | None]:
-    """Geometric means of the ratios, in the order of :data:`HEADS`."""
+    """Compute geometric means of the ratios, in the order of :data:`HEADS`."""
     return {
         "fast/XLA": geometric_mean(row.ratio("fast", "xla", "wall") for row in rows),
         "one thread": geometric_mean(row.ratio("fast", "xla", "cpu") for row in rows),

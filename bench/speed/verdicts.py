@@ -1,10 +1,9 @@
-"""Say of the results of each compiler what they are beside the interpreter's.
+"""Judge the results of each compiler against the interpreter's, and cache verdicts.
 
 A verdict depends on the program, its arguments, the bits of the results, and how they are judged,
-so it is remembered by the hash of these: what has been judged once is not judged again until a
-result or the interpreter changes. Where the
-envelope takes longer than it may, the verdict is how far the results are from the interpreter's;
-where that takes too long, how far they are from those of XLA.
+so it is cached by the hash of these: what has been judged once is not judged again until a result
+or the interpreter changes. Where the envelope takes longer than it may, the verdict is the distance
+from the interpreter's results; where that takes too long, from XLA's.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ _COMPARE = 600.0  # seconds to read and compare two results
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``text`` for the table; ``is_wrong``: proven different from what is legal. ``seconds`` is the
-    limit that judging exceeded, if it did."""
+    """``text`` for the table; ``is_wrong``: proven wrong. ``seconds`` is the time limit that
+    judging exceeded, None if it did not."""
 
     text: str
     is_wrong: bool = False
@@ -41,7 +40,7 @@ class Verdict:
 
 
 class Memory:
-    """Verdicts by key, in a file that grows."""
+    """A cache of verdicts by key, in a file that is appended to."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path or default_directory(os.environ) / "bench_verdicts.jsonl"
@@ -53,14 +52,15 @@ class Memory:
                 self._known[key] = Verdict(**entry)
 
     def get(self, key: str, seconds: float) -> Verdict | None:
-        """Return a verdict; not one that more seconds may better."""
+        """Return a cached verdict; None if there is none, or more ``seconds`` may give a better
+        one."""
         found = self._known.get(key)
         if found is None or (found.seconds is not None and found.seconds < seconds):
             return None
         return found
 
     def add(self, key: str, verdict: Verdict) -> None:
-        """Remember a verdict."""
+        """Store a verdict."""
         self._known[key] = verdict
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._path.open("a") as file:
@@ -74,7 +74,7 @@ def verdicts(
     memory: Memory,
     seconds: float,
 ) -> dict[str, Verdict]:
-    """Judge the results of compilers that lie in a place, each question within so many seconds."""
+    """Judge the compilers' results in a place, each question within ``seconds``."""
     judge = judge_digest()
     keys = {peer: key(program, peer, place, judge) for peer in peers}
     found = {peer: memory.get(known, seconds) for peer, known in keys.items()}
@@ -87,7 +87,7 @@ def verdicts(
 
 @cache
 def judge_digest(package: ModuleType = interp) -> str:
-    """Hash the source of what judges: the interpreter, its envelope included."""
+    """Hash the source of the judge: the interpreter, its envelope included."""
     (folder,) = package.__path__
     digest = hashlib.sha256()
     for path in sorted(Path(folder).rglob("*.py")):
@@ -96,7 +96,7 @@ def judge_digest(package: ModuleType = interp) -> str:
 
 
 def key(program: catalogue.Program, peer: str, place: Place, judge: str) -> str:
-    """Hash what a verdict depends on."""
+    """Hash all that a verdict depends on."""
     digest = hashlib.sha256(f"{peer} {judge}".encode())
     for path in (Path(program.path), place.arguments, place.results(peer)):
         with path.open("rb") as file:
@@ -107,7 +107,8 @@ def key(program: catalogue.Program, peer: str, place: Place, judge: str) -> str:
 def _judged(
     program: catalogue.Program, peers: Sequence[str], place: Place, seconds: float
 ) -> dict[str, Verdict]:
-    """Ask a process; one that takes too long is ended, and the next question gets a new one."""
+    """Ask a judging process; one that takes too long is killed, and the next question gets a new
+    one."""
     found: dict[str, Verdict] = {}
     left = list(peers)
     distances: dict[str, float] = {}
@@ -138,7 +139,7 @@ def _judged(
 def _beside(
     program: catalogue.Program, peers: Sequence[str], place: Place, why: str, seconds: float
 ) -> dict[str, Verdict]:
-    """Compare results with XLA's where the interpreter gives none, and ``why`` says so."""
+    """Compare results with XLA's if the interpreter gives none, for the reason ``why``."""
     found = dict.fromkeys(peers, Verdict(f"not judged: {why}", seconds=seconds))
     if not place.results(_WITNESS).exists():
         return found
@@ -154,7 +155,7 @@ def _beside(
 
 
 def of_distance(distance: float, *, is_exact: bool, seconds: float | None = None) -> Verdict:
-    """Return the verdict on results that must be equal, or that the envelope could not judge."""
+    """Make the verdict on results that must be equal, or that the envelope could not judge."""
     if distance == 0.0:
         return Verdict("equal")
     text = f"off by {distance:.0e}"
@@ -162,8 +163,8 @@ def of_distance(distance: float, *, is_exact: bool, seconds: float | None = None
 
 
 def of_counts(counts: Mapping[str, int], distance: float = 0.0) -> Verdict:
-    """Return the verdict that numbers of elements of each verdict amount to; where some are
-    undetermined, with the distance."""
+    """Make the verdict from the numbers of elements by verdict; with the distance, if some are
+    undetermined or outside."""
     for kind in (OUTSIDE, UNDETERMINED):
         if counts.get(kind):
             total = sum(counts.values())

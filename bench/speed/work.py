@@ -1,4 +1,4 @@
-"""Count what a program must do at least: bytes of arguments and results, and operations by type."""
+"""Count the minimal work of a program: bytes of arguments and results, and operations by type."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _IRREGULAR = frozenset(
 class Work:
     """``read`` and ``written``: bytes of arguments and results. ``operations``: by the type whose
     peak bounds them; ``products`` of them are those of dots and convolutions. ``irregular``: bytes
-    that are sorted, gathered, scattered, transformed or factored. ``trips``: those of the longest
-    loop, as far as counters show."""
+    that are sorted, gathered, scattered, transformed or factored. ``trips``: of the longest loop,
+    as far as counters show."""
 
     read: int
     written: int
@@ -46,7 +46,7 @@ def work(module: Module) -> Work:
 
 
 def _structure(module: Module) -> tuple[int, int]:
-    """Return the bytes of irregular instructions, and the trips of the longest loop."""
+    """Return the bytes of irregular instructions, and the trip count of the longest loop."""
     computations = {c.name: c for c in module.computations}
     irregular, longest = 0, 0
     for computation in module.computations:
@@ -60,7 +60,7 @@ def _structure(module: Module) -> tuple[int, int]:
 
 
 def _moved(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
-    """Return the bytes that an irregular instruction moves: of a scatter its updates, of a gather
+    """Count the bytes that an irregular instruction moves: of a scatter its updates, of a gather
     its result, of others the larger of operand and result."""
     first = byte_count(shapes[instruction.operands[0]]) if instruction.operands else 0
     match instruction.opcode:

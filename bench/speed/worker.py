@@ -23,14 +23,14 @@ _SHORTEST = 1e-3  # seconds of a batch: a thousand times what reading both clock
 
 
 class Worker:
-    """Hold the program that was prepared, and how many calls make a batch."""
+    """The prepared program, and the number of calls in a batch; methods answer questions."""
 
     def __init__(self) -> None:
         self._subject: Subject | None = None
         self._calls = 1
 
     def start(self, peer: str) -> dict[str, Any]:
-        """Import what a compiler needs."""
+        """Import the modules of a compiler."""
         for package in PEERS[peer].needs:
             import_module(package)
         return {}
@@ -47,7 +47,7 @@ class Worker:
         return asdict(self._subject.compiled)
 
     def measure(self, seconds: float) -> dict[str, Any]:
-        """Call the program for about so many seconds, in batches of a millisecond or more."""
+        """Time the program for about ``seconds``, in batches of at least a millisecond."""
         assert self._subject is not None
         walls: list[float] = []
         processors: list[float] = []
@@ -62,12 +62,12 @@ class Worker:
         return {"wall": walls, "cpu": processors, "calls": self._calls}
 
     def finish(self) -> dict[str, Any]:
-        """Tell the peak of this process's memory in bytes."""
+        """Return the peak memory of this process in bytes."""
         return {"peak": peak_memory()}
 
 
 def _batch(call: Callable[[], object], calls: int) -> tuple[float, float]:
-    """Time some calls: seconds of the wall clock, and of the processor for all threads."""
+    """Time some calls; return wall-clock seconds, and processor seconds of all threads."""
     wall, processor = time.perf_counter(), time.process_time()
     for _ in range(calls):
         call()
@@ -75,7 +75,7 @@ def _batch(call: Callable[[], object], calls: int) -> tuple[float, float]:
 
 
 def peak_memory() -> int | None:
-    """Return the peak of resident memory; None where the system does not say."""
+    """Return the peak resident memory in bytes; None where the system does not report it."""
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s++(\d++) kB", status.read_text()) if status.exists() else None
     return None if found is None else int(found[1]) * 1024

@@ -1,1 +1,1 @@
-"""Compilers that are measured: each makes a program ready in a worker process."""
+"""Compilers to measure: each prepares a program in a worker process."""

@@ -17,7 +17,7 @@ _ARGUMENTS = ("--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3")
 
 
 def ready(question: Question) -> Subject:
-    """Compile a program and lay its arguments on the device. IREE keeps no cache."""
+    """Compile a program and copy its arguments to the device. IREE keeps no cache."""
     compiler: Any = import_module("iree.compiler")
     runtime: Any = import_module("iree.runtime")
     driver = "local-task"
@@ -46,7 +46,7 @@ def ready(question: Question) -> Subject:
 
 
 def _without_attributes(program: str) -> str:
-    """Drop the attributes of the module, of a dialect that IREE does not have."""
+    """Drop the module's attributes, whose dialect IREE does not have."""
     ir: Any = import_module("jaxlib.mlir.ir")
     with import_module("jax._src.interpreters.mlir").make_ir_context():
         module = ir.Module.parse(program)

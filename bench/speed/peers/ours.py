@@ -22,8 +22,8 @@ ENTRY main { p = f32[] parameter(0)
 
 
 def ready(question: Question, numerics: str) -> Subject:
-    """Compile a program, and again from the cache. The cache holds what one machine compiles once
-    (:func:`warmed`), and nothing of this program."""
+    """Compile a program, and again from the cache, which at first has only what is compiled once
+    per machine (:func:`warmed`)."""
     cache = Path(question.cache)
     warmed(cache)  # the first use also imports the ops, which is no program's time
     arrays = iter(question.arrays())
@@ -41,16 +41,16 @@ def ready(question: Question, numerics: str) -> Subject:
 
 
 def warm_cache(cache: Path) -> None:
-    """Make a cache of what is compiled once per machine, and of no program: a copy from the user's
-    own, where what is missing is compiled first."""
+    """Make a cache with what is compiled once per machine, and with no program: a copy from the
+    user's own, where anything missing is compiled first."""
     own = default_directory(os.environ)
     warmed(own)
     copy_parts(open_cache(own), cache)
 
 
 def warmed(cache: Path) -> None:
-    """Compile into a cache what is compiled once per machine: a trivial program, before which the
-    compiler is asked whether it gives right answers, and the runtime's own procedures."""
+    """Compile into a cache what is compiled once per machine: a trivial program, which first probes
+    the compiler, and the runtime's procedures."""
     backend_c.compile(hlo.parse(TRIVIAL), cache=cache)
     kept = open_cache(cache)
     headers = "".join(f'#include "{name}"\n' for name, _ in OPENMP.includes)

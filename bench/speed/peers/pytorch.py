@@ -1,4 +1,4 @@
-"""PyTorch on programs that were written for it: eager, or compiled by ``torch.compile``."""
+"""PyTorch on programs written for it: eager, or compiled by ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hlo.values import Array
 
 
 def ready(question: Question, compiled: bool) -> Subject:
-    """Prepare the program of the question's name, not its text."""
+    """Prepare the PyTorch program of the question's name; its HLO text is not used."""
     torch: Any = import_module("torch")
     program = import_module("bench.torch_programs").PROGRAMS[question.name]
     if question.threads is not None:
@@ -41,8 +41,8 @@ def ready(question: Question, compiled: bool) -> Subject:
 def _compiled(
     torch: Any, question: Question, function: Any, tensors: Any
 ) -> tuple[Any, float, float]:
-    """Compile a function, and once more from the cache on disk: seconds of both, each less those of
-    a call."""
+    """Compile a function, and again from the cache on disk; return it with the seconds of both,
+    less those of a call."""
     seconds = []
     for _ in range(question.compilations):
         torch._dynamo.reset()
@@ -64,7 +64,7 @@ def tensor(torch: Any, array: Array) -> Any:
 
 
 def _array(torch: Any, tensor: Any, shape: ArrayShape) -> Array:
-    """Return the array of a result; indices, which PyTorch counts in 64 bits, in the program's
+    """Convert a result to an array; indices, which PyTorch has in 64 bits, to the program's
     type."""
     tensor = tensor.contiguous()
     if tensor.dtype == torch.bfloat16:
@@ -76,12 +76,12 @@ def _array(torch: Any, tensor: Any, shape: ArrayShape) -> Array:
 
 @cache
 def eager_programs() -> frozenset[str]:
-    """Names of the programs that are written for PyTorch."""
+    """List the programs that are written for PyTorch."""
     return frozenset(import_module("bench.torch_programs").PROGRAMS)
 
 
 @cache
 def compiled_programs() -> frozenset[str]:
-    """Names of those that ``torch.compile`` takes."""
+    """List the programs that ``torch.compile`` can compile."""
     programs = import_module("bench.torch_programs").PROGRAMS
     return frozenset(name for name, program in programs.items() if program.compiled)

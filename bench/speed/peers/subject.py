@@ -1,4 +1,5 @@
-"""The interface of a compiler to a worker: from a question to a program ready to be called."""
+"""The interface between a worker and a compiler: a question becomes a program ready to be
+called."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from hlo.values import Array
 @dataclass(frozen=True, slots=True)
 class Question:
     """A program to prepare: ``program`` is its file, ``arguments`` an archive of its arrays,
-    ``results`` where its results go, ``cache`` an empty or warm directory for compiled code.
-    ``threads`` is 1, or None for as many as there are; a process of one thread compiles once, and
-    only to run."""
+    ``results`` the file for its results, ``cache`` an empty or warm directory for compiled code.
+    ``threads`` is 1, or None for all; a process of one thread compiles once, without timing
+    that."""
 
     peer: str
     name: str
@@ -31,7 +32,7 @@ class Question:
 
     @property
     def compilations(self) -> int:
-        """How often to compile: cold, and again from the cache."""
+        """The number of compilations: cold, and again from the cache."""
         return 1 if self.threads == 1 else 2
 
     def text(self) -> str:
@@ -43,7 +44,7 @@ class Question:
         return hlo.parse(self.text())
 
     def arrays(self) -> list[Array]:
-        """Read the arguments, those of tuples one after the other."""
+        """Read the arguments, with tuples flattened."""
         shapes = [leaf for p in self.module().entry.parameters for leaf in array_leaves(p.shape)]
         found = archive.read(Path(self.arguments))
         return [archive.typed(found[f"p{n}"], shape) for n, shape in enumerate(shapes)]
@@ -51,8 +52,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Seconds to compile a program: ``cold``, and ``cached`` when its code is kept from before;
-    ``version`` of the compiler."""
+    """Seconds to compile a program: ``cold``, and ``cached`` from the compiler's cache; ``version``
+    of the compiler."""
 
     cold: float
     cached: float | None
@@ -61,8 +62,8 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """``call`` runs the program once, and its results are there when it returns; ``arrays`` makes
-    NumPy arrays of them, those of tuples one after the other."""
+    """A program ready to run: ``call`` runs it once and waits for its results; ``arrays`` converts
+    those to NumPy arrays, with tuples flattened."""
 
     call: Callable[[], Any]
     arrays: Callable[[Any], Sequence[Array]]
@@ -70,12 +71,12 @@ class Subject:
 
 
 def array_leaves(shape: Shape) -> Iterator[ArrayShape]:
-    """Yield the arrays of a shape; tokens carry nothing."""
+    """Yield the array shapes of a shape, without tokens."""
     return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)
 
 
 def nested(shape: Shape, arrays: Iterator[Array]) -> Any:
-    """Assemble the value of a shape from its arrays in order: tuples again, and None for tokens."""
+    """Rebuild the value of a shape from its flattened arrays, with None for tokens."""
     if isinstance(shape, TupleShape):
         return tuple(nested(part, arrays) for part in shape.elements)
     return next(arrays) if shape.element_type.is_array else None

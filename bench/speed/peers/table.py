@@ -1,4 +1,4 @@
-"""The compilers that are measured, by name."""
+"""The compilers to measure, by name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bench.speed.peers.subject import Question, Subject
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """``ready`` prepares a program in the worker. ``needs`` are the packages that must be
-    installed, ``extra`` what installs them. ``programs`` tells which programs it has; None is all
-    of them."""
+    """A compiler. ``ready`` prepares a program in the worker. ``needs`` are the packages that must
+    be installed, ``extra`` what installs them. ``programs`` lists the programs that it has; None
+    means all of them."""
 
     label: str
     ready: Callable[[Question], Subject]

@@ -15,7 +15,7 @@ from fuzz.peers.synchronous_form import synchronous
 
 
 def ready(question: Question) -> Subject:
-    """Compile a program for arrays that lie on the device.
+    """Compile a program for arrays on the device.
 
     The text becomes a StableHLO function that a primitive of JAX calls, so that ``jax.jit``
     dispatches it from C++: 5.8 µs a call, where ``execute_sharded`` takes 7.7.
@@ -48,7 +48,7 @@ def ready(question: Question) -> Subject:
 
 
 def jitted(text: str) -> Any:
-    """Make a jitted function of HLO text; its results are a list."""
+    """Make a jitted function of HLO text; it returns a list."""
     names = ("jax", "jax._src.core", "jax._src.interpreters.mlir", "jax.extend.core")
     jax, core, mlir, extend = map(import_module, names)
     ir, func = map(import_module, ("jaxlib.mlir.ir", "jaxlib.mlir.dialects.func"))
@@ -73,7 +73,7 @@ def jitted(text: str) -> Any:
 
 
 def stablehlo(text: str) -> str:
-    """Convert HLO text to StableHLO; where that cannot express it, in an equivalent form."""
+    """Convert HLO text to StableHLO; an op that this cannot express, to an equivalent form."""
     try:
         return _converted(text)
     except (RuntimeError, ValueError):
