@@ -82,6 +82,7 @@ def checked_arrays(
         value = function(*operands)
         if type(value) is scalar:  # which NumPy's functions return where operands have rank 0
             return np.asarray(value)
+        # The quick test of what nearly every op returns; everything else takes the slow path.
         if type(value) is np.ndarray and value.dtype == dtype and value.shape == dims:
             return value
         return finished(value)

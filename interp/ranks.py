@@ -140,6 +140,8 @@ class Ranks:
             has_ended = True
             return result
         finally:
+            # In ``finally``, as any exception, KeyboardInterrupt too, must wake the ranks that wait
+            # for a turn.
             if not has_ended:
                 if self._failed is None:
                     self._failed = rank.number

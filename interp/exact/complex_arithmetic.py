@@ -73,7 +73,7 @@ def _boxed(x: Array) -> tuple[Array, Array]:
 
 
 def magnitude(operand: Array) -> Array:
-    """sqrt(a**2 + b**2), rounded once; infinite if a component is."""
+    """Compute sqrt(a**2 + b**2), rounded once; infinite if a component is."""
     if operand.dtype == np.complex128:
         return elementary("abs", operand)
     a, b = _components(operand)

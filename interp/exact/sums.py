@@ -242,6 +242,7 @@ def segment_sum(
     result = np.broadcast_to(np.asarray(init), dims).astype(element_type.numpy)
     if values.size == 0 or count == 0:
         return result
+    # A segment without values keeps its init, which is rounded already.
     is_used = np.bincount(segment_ids, minlength=count) > 0
     used, segments = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[segment_ids]
     columns = values.size // len(values)
@@ -261,6 +262,7 @@ def _segments(values: Array, segment_ids: Array, start: Array, element_type: Ele
     wide, init = values.astype(np.float64).ravel(), start.astype(np.float64).ravel()
     counts = np.bincount(segment_ids) + 1.0
     if element_type is F64:
+        # A total in float64 decides no sum of f64: its error bound exceeds half an ulp.
         result, certain = init.copy(), np.zeros(init.shape, np.bool_)
     else:
         total = np.bincount(where, wide, init.size) + init

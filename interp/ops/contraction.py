@@ -135,6 +135,7 @@ def convolution(
     groups, depth, features = max(counts), math.prod(kernel.shape[:-1]), kernel.shape[-1]
     columns = kernel.reshape(depth, groups, features // groups).swapaxes(0, 1)
     holes = None
+    # Zeros in padding and holes are harmless factors, unless they meet an infinity or NaN.
     if type_of(rhs).kind in ("float", "complex") and not np.isfinite(columns).all():
         holes = _patches(np.ones(data.shape, np.bool_), spatial, *counts)
     zero = np.zeros((), shape.element_type.numpy)

@@ -73,6 +73,7 @@ def gather(
         last = operand.shape[dimension] - sizes[dimension]
         index[dimension] = clamped(starts[..., component], last).reshape(along_batch)
     for dimension, batching in zip(operand_batching_dims, start_indices_batching_dims, strict=True):
+        # ``batch_axes`` leaves out the dimension of the index vectors, which may come before.
         axis = batch_axes[batching - (batching > index_vector_dim)]
         index[dimension] = along(axis, rank, operand.shape[dimension])
     gone = {*collapsed_slice_dims, *operand_batching_dims}
