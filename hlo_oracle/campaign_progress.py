@@ -142,6 +142,7 @@ def watched(
     shown = ProgressLine() if shown is None else shown
     with shown.phase("beginning"):
         for whole in totals:
+            # A resumed campaign begins with earlier counts, which are not part of the rate.
             first = whole.counts[what] if first is None else first
             seconds = time.monotonic() - begin
             rate = (whole.counts[what] - first) / seconds

@@ -27,6 +27,7 @@ def called(work: Callable[[], T]) -> T:
         except BaseException as error:  # raised again in the thread that waits
             errors.append(error)
 
+    # A daemon, so that an abandoned call does not keep the process from ending.
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join()

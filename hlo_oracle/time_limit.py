@@ -35,6 +35,8 @@ def limited(seconds: float | None) -> Iterator[None]:
     ended = threading.Event()
 
     def kill() -> None:
+        # The signal handler runs only when the main thread is back in Python: from a library that
+        # does not return, only ending the process helps.
         if ended.wait(seconds + _GRACE):
             return
         sys.stderr.write(f"hlo: {message}\n")

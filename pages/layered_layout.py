@@ -60,6 +60,7 @@ def layout(widths: Sequence[float], operands: Sequence[Sequence[int]]) -> Layout
     chains: dict[int, range] = {}
     for number, (source, target) in enumerate(pairs):
         span = layers[target] - layers[source]
+        # Pages draw only stubs of such an edge: it needs no points in the layers between.
         if span > LONGEST:
             continue
         chains[number] = range(len(sizes), len(sizes) + span - 1)

@@ -1,4 +1,4 @@
-"""Execute a subcommand: errors become one message and exit status 2, warnings one line each."""
+"""Execute a subcommand: an error is one message and status 2, warnings are lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse the command line: help states every default, errors end with the subcommand's usage."""
+"""Parse the command line: help names every default, and errors the usage of the subcommand."""
 
 from __future__ import annotations
 

@@ -64,6 +64,7 @@ def _decompressed(data: bytes) -> bytes:
     while rest.startswith(_GZIP):
         unpacker = zlib.decompressobj(wbits=31)  # of gzip
         try:
+            # One byte beyond the limit shows that there is more, and no more memory is taken.
             found += unpacker.decompress(rest, _MOST + 1 - len(found))
         except zlib.error as error:
             raise Error(f"a damaged gzip file ({error})") from error

@@ -41,7 +41,8 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """The processes of a client, ``devices`` each, of which this is ``number``."""
+    """The processes of a client: ``devices`` has the number of devices of each, this one is
+    ``number``."""
 
     number: int
     devices: tuple[int, ...]
@@ -65,6 +66,8 @@ class Processes:
         sent = [array.tobytes() for row in mine for array in row if array is not None]
         arrays = sum(shape.element_type.is_array for shape in shapes)
         with self.lock:
+            # Names come first: the arguments of another program would be taken for those of this
+            # one.
             told = {other: self._exchanged(other, [program.encode()], 1) for other in others}
             for other, (theirs,) in told.items():
                 if theirs != program.encode():
@@ -88,7 +91,7 @@ class Processes:
             connection.close()
 
     def _exchanged(self, other: int, sent: Sequence[bytes], count: int) -> list[bytes]:
-        """Send messages to another process and receive as many.
+        """Send messages to another process and receive ``count``.
 
         The process with the lower number sends first, and each process meets the others in
         ascending order, so that no cycle of processes waits for each other.

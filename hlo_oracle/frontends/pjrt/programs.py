@@ -136,6 +136,7 @@ def runner(module: Module, mode: Mode, ranks: rank_runs.Ranks) -> tuple[Run, int
     if calls_python(module):
         _LOGGER.warning("%s is interpreted: it calls Python", module.name)
         return _calling_python(module, ranks), 0
+    # Generated C is one rank, so ranks that exchange values are interpreted.
     if mode is Mode.INTERP or not rank_runs.is_for_c(module, ranks):
         return interpreted, 0
     try:
