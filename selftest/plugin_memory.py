@@ -58,6 +58,7 @@ def resident(programs: int) -> Iterator[tuple[int, float]]:
     x = np.linspace(-1, 1, 60, dtype=np.float32).reshape(5, 12)
     quarter = -(-programs // _QUARTERS)
     for number in range(1, programs + 1):
+        # A constant of its own makes each a program that no cache knows.
         step = jax.jit(lambda v, k=float(number): jnp.tanh(v @ v.T * k).sum())
         jax.block_until_ready(step(x))  # type: ignore[no-untyped-call]
         if number % quarter == 0 or number == programs:

@@ -103,6 +103,7 @@ def verdicts(
         actual = _results(peer, tuple(values), module)
         found = judge.judged(actual, partial(_results, peer, tuple(values)))
         yield f"{budget.name}, {mode}", found
+    # The followers round differently from the definition, which an exact budget does not allow.
     if budget is EXACT:
         return
     followers: dict[str, Compiler] = {"literally": Literal()}

@@ -87,6 +87,7 @@ def measured(
                 note(f"{program.name}: compile with {peer}")
                 answer = process.ask(_question(program, peer, clock, place), _PREPARE)
                 found[peer] = _prepared(found[peer], clock, answer)
+        # A compiler that failed in one of its processes is not measured in the other.
         running = {key: process for key, process in running.items() if not found[key[0]].error}
         note(f"{program.name}: measure")
         return _rounds(running, found, plan)

@@ -54,6 +54,8 @@ class Worker:
         end = time.perf_counter() + seconds
         while not walls or time.perf_counter() < end:
             wall, processor = _batch(self._subject.call, self._calls)
+            # The number of calls is kept for later rounds, so only the first one spends time
+            # finding it.
             if wall < _SHORTEST and time.perf_counter() < end:
                 self._calls *= 2
                 continue

@@ -34,6 +34,8 @@ def run_units(
                 break
             finished, running = wait(running, return_when=FIRST_COMPLETED)
             for row in itertools.chain.from_iterable(one.result() for one in finished):
+                # The unit behind the last one says that the piece is done; others may still be
+                # running.
                 if "done" in row:
                     has_ended = True
                 else:
