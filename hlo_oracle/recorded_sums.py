@@ -154,7 +154,7 @@ def sums_enclosed(
 
 def _elements(module: Module) -> int:
     """Count the elements of all values that an envelope has to compute: of the entry, calls
-    inlined; a loop's body counts once."""
+    inlined; a loop counts as its results."""
     entry = inline(module).entry
     names = live(entry, lambda instruction: False)
     return sum(

@@ -78,7 +78,7 @@ def pictures(browser: Browser, campaign: Path | None = None) -> Iterator[tuple[s
 
 
 def stages_picture(browser: Browser, module: Module, scheme: str = "light") -> bytes:
-    """Take the picture of a module's page of passes."""
+    """Take the picture of the page of a module's first passes."""
     stages = [pages.Stage("input", module)]
     hlo.passes.run(module, "backend_c", lambda n, m: stages.append(pages.Stage(n, m)))
     with browser.open(pages.stages(module.name, stages), scheme) as (tab, session):
@@ -97,7 +97,7 @@ def compare(browser: Browser, directory: Path, campaign: Path | None) -> Iterato
 
 
 def _picture(session: Any) -> bytes:
-    """Take a lossless picture of a page."""
+    """Take a screenshot of a page as WebP, which keeps text small and sharp."""
     wanted = {"format": "webp", "quality": 70}
     return base64.b64decode(session.send("Page.captureScreenshot", wanted)["data"])
 

@@ -93,8 +93,8 @@ class Examined:
 
 
 def _culprit(compiler: Compiler, case: Case) -> str:
-    """Return the opcode of the first wrong step on the compiler's own values; empty if there is
-    none."""
+    """Return the opcode of the first wrong step on the compiler's own values, ``_UNKNOWN`` if none
+    is."""
 
     def run(text: str, arrays: Sequence[Array]) -> Answer:
         del arrays  # flattened
@@ -104,7 +104,7 @@ def _culprit(compiler: Compiler, case: Case) -> str:
 
 
 def examined(case: Case, compilers: Iterable[Compiler]) -> Examined:
-    """Judge the results of compilers; raises Error if none gave any."""
+    """Judge the results of compilers. Raises Error for a program without an exact result."""
     result = evaluate(case.module, *case.arrays, fuel=FUEL)
     exact = [(str(number), array) for number, array in enumerate(arrays_of(result))]
     judges: dict[str, Judge] = {}

@@ -90,7 +90,7 @@ def enclose(
 ) -> Enclosed:
     """Enclose every result of the entry computation that is legal under a peer's budget. A watcher
     sees the values of the entry, its loops and branches, and may replace them for their users.
-    Raises Unsupported for an opcode without a rule."""
+    Raises Unsupported for an instruction that has no enclosure."""
     verify(module)
     evaluation = Enclosing(module, watcher)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):

@@ -256,7 +256,8 @@ class Perturbed:
         return value
 
     def _fused(self, name: str, operands: Sequence[Array]) -> Array | None:
-        """Evaluate a sum with an unrounded product (FMA), at random; None if no operand is one."""
+        """Evaluate a sum with an unrounded product (FMA), at random; None if it is to be an
+        ordinary sum."""
         if name not in _SUMS or operands[0].dtype not in _CONTRACTED:
             return None
         for number in (0, 1):

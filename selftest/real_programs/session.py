@@ -27,7 +27,7 @@ _BUDGETS = {"hlo_oracle": "fast", "cpu": None}  # None: that of XLA:CPU
 
 @dataclass(slots=True)
 class Run:
-    """A run on one platform: the numbers printed in each step; seconds to start and for the first
+    """A run on one platform: the numbers that each step shows; seconds to start and make the first
     step, and the least of a later one, by the clock and by processor time; ``bits`` of the last
     state and numbers; ``interpreted``: why no C ran, if so."""
 
