@@ -129,7 +129,7 @@ def publish(cache: Cache, key: str, built: Path, kind: str = _LIBRARY) -> Path:
     return library
 
 
-def place(kept: Path, name: Path) -> None:
+def place(kept: str | Path, name: str | Path) -> None:
     """Link a cached file to another name, or copy it to another file system.
 
     Raises OSError if it is gone.
