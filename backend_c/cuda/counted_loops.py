@@ -19,6 +19,7 @@ from hlo.types import ElementType
 
 _COMPARE = "compare-"
 _TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}  # seen from the other side
+_BEYOND = {"LE": ("LT", 1), "GE": ("GT", -1)}  # i <= n is i < n + 1
 _MOST = 1 << 40  # trips: others end by other means
 
 
@@ -47,6 +48,8 @@ class Counts:
             end = self._number(limit, before, changed)
             if buffer is None or end is None or direction is None:
                 continue
+            direction, beyond = _BEYOND.get(direction, (direction, 0))
+            end += beyond
             start, step = self._begun(buffer, before), self._step(buffer, repeat)
             if start is not None and step is not None:
                 return _counted(range(start, end, step) if step else None, direction, counter.type)

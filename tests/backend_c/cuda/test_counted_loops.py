@@ -59,8 +59,13 @@ def trips(program: str) -> int | None:
         ({"t": "u8", "end": 255, "start": 250}, 5),
         ({"sides": "limit, n", "direction": "GT"}, 3),
         ({"start": 9, "by": -4, "direction": "GT"}, 2),
+        ({"direction": "LE"}, 4),
+        ({"sides": "limit, n", "direction": "GE"}, 4),
+        ({"start": 9, "by": -3, "direction": "GE"}, 3),
+        ({"t": "u8", "end": 0, "start": 9, "by": 255, "direction": "GE"}, None),
         # It would go on beyond the type's end, or for ever.
         ({"t": "u8", "end": 255, "start": 250, "by": 4}, None),
+        ({"t": "u8", "end": 255, "start": 250, "direction": "LE"}, None),
         ({"direction": "NE"}, None),
         ({"by": 0}, None),
         ({"by": -1}, None),
@@ -76,7 +81,8 @@ def test_trips(changes: dict[str, object], count: int | None) -> None:
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_loops_of_known_trips_have_their_bits() -> None:
-    for changes in ({}, {"start": 5}, {"start": 9, "by": -4, "direction": "GT"}):
+    for changes in ({}, {"start": 5}, {"start": 9, "by": -4, "direction": "GT"},
+                    {"direction": "LE"}):  # fmt: skip
         module = hlo.parse(text(**changes))
         arrays = from_seed(module, 0)
         expected = interp.evaluate(module, *arrays)
