@@ -241,7 +241,6 @@ class Evaluation:
     def _run_each(self, plan: Plan, arguments: Sequence[Value], dims: tuple[int, ...]) -> Value:
         """Evaluate a computation once per element, as loops and branches may go different ways."""
         shape = plan.computation.root_instruction.shape
-        shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
         results = [np.empty(dims, leaf.element_type.numpy) for leaf in leaves(shape)]
         whole = [np.broadcast_to(argument, dims) for argument in arguments]
         for index in np.ndindex(*dims):
@@ -249,7 +248,6 @@ class Evaluation:
             elements = value if isinstance(shape, TupleShape) else (value,)
             for result, element in zip(results, elements, strict=True):
                 result[index] = element
-        del shapes
         return tuple(results) if isinstance(shape, TupleShape) else results[0]
 
 

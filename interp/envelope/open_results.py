@@ -20,7 +20,7 @@ def restricted(module: Module, numbers: Sequence[int]) -> Module:
     :func:`can_be_restricted`."""
     entry = module.entry
     root = entry.root_instruction
-    if len(numbers) == len(root.operands) or not can_be_restricted(module):
+    if list(numbers) == [*range(len(root.operands))] or not can_be_restricted(module):
         return module
     assert isinstance(root.shape, TupleShape)
     shape = TupleShape(tuple(root.shape.elements[number] for number in numbers))

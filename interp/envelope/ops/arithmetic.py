@@ -113,7 +113,7 @@ def _pred(function: Function) -> Rule:
     return rule
 
 
-def _wrapping(function: Function, on_reals: Callable[..., Array], signs: tuple[int, ...]) -> Rule:
+def _wrapping(function: Function, on_reals: Callable[..., Array]) -> Rule:
     """Make a rule of integer arithmetic: the hull of the corners, anything where it may wrap."""
 
     def rule(*operands: Enclosure) -> Enclosure:
@@ -129,7 +129,6 @@ def _wrapping(function: Function, on_reals: Callable[..., Array], signs: tuple[i
         certain = (result.low == result.high) & ~wraps
         return where(wraps & ~certain, anything(result.shape, result.element_type), result)
 
-    del signs
     return rule
 
 
@@ -162,7 +161,7 @@ add = _by_kind(
     "add",
     float_=_add,
     complex_=_by_components(_add),
-    integer=_wrapping(exact.add, np.add, (1, 1)),
+    integer=_wrapping(exact.add, np.add),
 )
 subtract = _by_kind(
     exact.subtract,
@@ -171,7 +170,7 @@ subtract = _by_kind(
     complex_=_by_components(
         monotone(exact.subtract, "subtract", (1, -1), invalid=_difference_invalid)
     ),
-    integer=_wrapping(exact.subtract, np.subtract, (1, -1)),
+    integer=_wrapping(exact.subtract, np.subtract),
 )
 
 
@@ -218,7 +217,7 @@ negate = _by_kind(
     "negate",
     float_=_negate,
     complex_=_by_components(_negate),
-    integer=_wrapping(exact.negate, np.negative, (-1,)),
+    integer=_wrapping(exact.negate, np.negative),
 )
 
 
@@ -254,7 +253,7 @@ multiply = _by_kind(
     exact.multiply,
     "multiply",
     float_=_multiply,
-    integer=_wrapping(exact.multiply, np.multiply, (0, 0)),
+    integer=_wrapping(exact.multiply, np.multiply),
 )
 
 
