@@ -1,5 +1,6 @@
 # make demo    check a few real programs: interpreter against C, bit by bit; a page of one of them
 # make test    everything that CI runs
+# make test-thorough   also the cases that `make test` leaves out of tests with many (20 minutes)
 # make test-fast   those of them that take little: 70 seconds, 100 the first time
 # make check   ruff, mypy, and the commit messages since the last tag
 # make hooks   have git refuse commit messages that break a rule of CONTRIBUTING.md
@@ -22,7 +23,7 @@ WITHOUT_C := $(if $(COMPILER),,--no-c)
 # hundreds of processes, and each takes 0.24 s less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fast check hooks site gpu-check gpu-bundle prove compiler
+.PHONY: demo test test-thorough test-fast check hooks site gpu-check gpu-bundle prove compiler
 
 demo: .venv/installed compiler
 	$(BIN)/hlo check $(WITHOUT_C) examples
@@ -31,6 +32,9 @@ demo: .venv/installed compiler
 
 test: check compiler
 	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4
+
+test-thorough: check compiler
+	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4 --thorough
 
 test-fast: .venv/installed-for-tests
 	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4 -m "not slow"

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import sampled_cases
 from hypothesis import settings
 
 from backend_c.native.toolchain import links, takes
@@ -32,8 +33,9 @@ CORPUS = TESTS / "corpus"
 SLOW = frozenset((TESTS / "slow_tests.txt").read_text("utf-8").split())
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
+    pluginmanager.register(sampled_cases)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

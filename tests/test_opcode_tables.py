@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -132,7 +133,12 @@ def tables(path: Path) -> Iterator[Table]:
                 yield Table(path.relative_to(ROOT).as_posix(), name, found)
 
 
-TABLES = [table for path in FILES for table in tables(path)]
+@cache
+def every_table() -> list[Table]:
+    """Read all files, when the first test asks."""
+    return [table for path in FILES for table in tables(path)]
+
+
 KNOWN = {f"having({trait.name})": having(trait) for trait in Trait if len(having(trait)) > 1}
 KNOWN |= {f"having({name})": having(Trait[name]) for name in ("MONOID", "FUNCTION")}
 KNOWN |= {"IN_TWO_STEPS": frozenset(IN_TWO_STEPS)}
@@ -154,7 +160,7 @@ def test_no_table_restates_a_trait_or_a_family() -> None:
     names |= {opcodes: name for name, opcodes in KNOWN.items()}
     wrong = [
         f"{table}\n    is {names[table.opcodes]}"
-        for table in TABLES
+        for table in every_table()
         if table.is_fact and table.opcodes in names
     ]
     assert not wrong, "\n".join(wrong)
@@ -175,7 +181,7 @@ def are_apart(one: Table, other: Table) -> bool:
 def test_no_two_modules_hold_nearly_the_same_table() -> None:
     wrong = [
         f"{one}\n{other}"
-        for one, other in combinations(TABLES, 2)
+        for one, other in combinations(every_table(), 2)
         if not are_apart(one, other) and are_alike(one, other)
     ]
     assert not wrong, "\n\n".join(wrong)

@@ -49,6 +49,7 @@ def xla() -> Iterator[XLA]:
         yield run
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "floats"), _CHOSEN)
 def test_nothing_but_known_defects_is_outside(name: str, floats: str, xla: XLA) -> None:
     found = Examiner(Functions((name,), 0, 60.0, floats), xla).chunk(0)

@@ -109,6 +109,7 @@ def numpy_and_text(one: Case, seed: int) -> Iterator[Compiler]:
     yield from of_text(seed)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("chunk", range(3))
 def test_numpy_and_the_text_are_legal(chunk: int) -> None:
     for number, one in enumerate(drawn(700, chunk, 12)):

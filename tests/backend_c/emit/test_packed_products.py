@@ -95,6 +95,7 @@ def _status(directory: Path, *flags: str) -> int:
     return subprocess.run(["./program"], cwd=directory, check=False).returncode
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(
     "types",
@@ -132,6 +133,7 @@ _PROGRAMS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("program", _PROGRAMS)
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_bits_by_the_instructions(board: Board, program: str, tmp_path: Path) -> None:

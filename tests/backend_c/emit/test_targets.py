@@ -42,6 +42,7 @@ def write(files: dict[str, bytes], directory: Path) -> None:
         (directory / name).write_bytes(content)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_embedded_gives_the_recorded_bits(name: str, tmp_path: Path) -> None:

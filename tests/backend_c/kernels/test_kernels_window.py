@@ -90,6 +90,7 @@ def _values(element_type: str, dims: str) -> np.ndarray:
     return np.asarray(values).astype(dtype)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("body", _BODIES)
 def test_windows(body: str) -> None:
     arrays = [_values("f32", dims) for dims, _, _ in _WINDOWS]
@@ -104,6 +105,7 @@ def test_growing_windows(body: str) -> None:
     assert_same_bits(_module("f32", body, _GROWING), *arrays, np.float32(1.5))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("element_type", ["bf16", "f64", "c64", "s32", "u8", "f8e4m3fn"])
 def test_types(element_type: str) -> None:
     windows = _WINDOWS[0], _WINDOWS[3], _GROWING[0], _GROWING[1]
@@ -115,6 +117,7 @@ def test_types(element_type: str) -> None:
 _PLAIN = (*_WINDOWS[:6], ("40,41", "3,4", "size=20x20 stride=10x7"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("element_type", ["f32", "f16", "bf16", "f64", "c64"])
 def test_fast_sums(element_type: str) -> None:
     """|error| ≤ γ_n · Σ|x| in f32, and one rounding to the type; of more than 64 elements, added up
@@ -228,6 +231,7 @@ ENTRY e {{
 """
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("body", ["add", "mixed"])
 @pytest.mark.parametrize("element_type", ["f32", "bf16", "s32"])
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def _executable(
     return Executable(LoadedLibrary(path), program, named, result, threads)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [n for n, t in ELEMENT_TYPES.items() if t.is_array])
 def test_arrays_pass_unchanged(name: str, tmp_path: Path) -> None:
     element_type = ELEMENT_TYPES[name]

@@ -21,6 +21,7 @@ from backend_c.native.libraries import build, headers_read
 from backend_c.native.linked_runtime import linked_headers
 from backend_c.native.toolchain import Compiler, build_in, find_compiler, known_compiler
 from backend_c.pipeline import lowered
+from backend_c.probe.questions import questions
 from backend_c.render.dialect import OPENMP
 from backend_c.render.translation_units import render_plan
 from hlo.errors import ArgumentError, CompilerWarning, ToolchainError
@@ -94,6 +95,8 @@ def test_what_is_cached_starts_no_process(
     tmp_path: Path, compiler: Compiler, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not to find the compiler, nor to ask it the known questions, nor to build."""
+    few = tuple(questions())[:3]
+    monkeypatch.setattr("backend_c.probe.verdict.questions", lambda: few)
     script, starts = _counting(tmp_path, compiler)
     monkeypatch.setenv("HLO_CC", str(script))
     module = hlo.parse("HloModule m\nENTRY e { x = s32[2] parameter(0)\n ROOT y = s32[2] not(x) }")

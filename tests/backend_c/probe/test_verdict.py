@@ -51,7 +51,7 @@ def test_every_question_has_a_name_and_an_answer() -> None:
 def test_the_compiler_of_this_machine_is_right(cache: Cache) -> None:
     compiler = find_compiler(os.environ)
     with warnings.catch_warnings(action="ignore"):
-        found = trusted(compiler, cache)
+        found = trusted(compiler, cache, ASKED[::8])  # who builds anything here asks them all
     assert found == compiler or found.instead
     # The verdict, and the hash of the files that decide what is asked.
     assert sorted(path.suffix for path in cache.directory.iterdir()) == [".known", ".note"]
@@ -123,6 +123,7 @@ def test_the_command_line_says_so_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And compiles programs with the flags of the verdict."""
+    monkeypatch.setattr("backend_c.probe.verdict.questions", lambda: FEW)
     compiler = planted(tmp_path, _FAST_MATH_UNLESS_GENERIC)
     monkeypatch.setenv("HLO_CC", compiler.command[0])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -122,6 +122,7 @@ def test_load(run: Maps, name: str) -> None:
     assert same(run(f"load_{name}", _codes(name)), expected).all()
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", NARROW)
 def test_store_rounds_as_ml_dtypes(run: Maps, name: str) -> None:
     values = _near_ties(name, np.float32)
@@ -242,6 +243,7 @@ def _wrapped(x: int, name: str) -> int:
     return _signed(x, bits) if ELEMENT_TYPES[name].kind == "signed" else x % 2**bits
 
 
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("name", INTEGERS)
 @pytest.mark.parametrize("operation", [*_BINARY, *_UNARY])
 def test_integers(run: Maps, name: str, operation: str) -> None:

@@ -69,6 +69,7 @@ int main(void) {
 """
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize(("flag", "needed"), WIDTHS.items(), ids=WIDTHS)
 def test_rows_are_converted_as_numbers_are(

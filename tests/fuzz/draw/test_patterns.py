@@ -35,6 +35,7 @@ def test_a_pattern_is_valid_and_runs(name: str) -> None:
     assert opcodes.issuperset(PATTERNS[name].opcodes)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [conversions, folds, identities, unusual])
 def test_a_program_of_many_small_parts_is_valid_and_runs(kind: Kind) -> None:
     drawn = examples(kind, 60, kind.__name__)

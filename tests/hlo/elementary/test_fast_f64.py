@@ -69,6 +69,7 @@ def _of(name: str) -> tuple[str, float]:
     return (_BOUNDED[name].of, _BOUNDED[name].largest) if name in _BOUNDED else (name, math.inf)
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("once", [True, False], ids=["fused", "unfused"])
 @pytest.mark.parametrize("name", FAST_FUNCTIONS_F64)
 def test_errors_are_below_a_unit_in_the_last_place(name: str, once: bool) -> None:
