@@ -158,7 +158,7 @@ def serve() -> None:
                     answers.close()
                     os.close(alive)
                     end_with(ended)
-                    _become(environment, directory, err.fileno())
+                    _take_over_streams(environment, directory, err.fileno())
                     _answer(module, question, out)
                     return
                 _, status = os.waitpid(fork, 0)
@@ -172,7 +172,7 @@ def _prepare(module: str) -> None:
         getattr(import_module(module), "prepare", lambda: None)()
 
 
-def _become(environment: dict[str, str], directory: str, errors: int) -> None:
+def _take_over_streams(environment: dict[str, str], directory: str, errors: int) -> None:
     """Set up a fork as a new process: environment, directory, error output. Standard output is
     discarded, as a compiled program may write to it."""
     os.environ.clear()

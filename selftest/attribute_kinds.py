@@ -115,7 +115,7 @@ def possible(opcode: str, name: str, kind: str, element_type: ElementType) -> bo
     return True
 
 
-def of(name: str, parameter: inspect.Parameter) -> Kinds:
+def kinds_of(name: str, parameter: inspect.Parameter) -> Kinds:
     """Return the kinds of an attribute's values, and a function that classifies a value."""
     default, annotation = parameter.default, str(parameter.annotation)
     required = default is parameter.empty

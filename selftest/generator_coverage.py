@@ -85,7 +85,7 @@ def _cells(opcode: str) -> Iterator[Cell]:
     for element_type in _types(opcode):
         yield Cell(opcode, element_type.name)
         for name, parameter in _attributes(opcode).items():
-            for kind in attribute_kinds.of(name, parameter)[0]:
+            for kind in attribute_kinds.kinds_of(name, parameter)[0]:
                 if attribute_kinds.possible(opcode, name, kind, element_type):
                     yield Cell(opcode, element_type.name, name, kind)
 
@@ -104,7 +104,7 @@ def covered(computation: Computation, instruction: Instruction) -> Iterator[Cell
         yield Cell(opcode, name)
         for attribute, parameter in _attributes(opcode).items():
             value: Attribute = instruction.attributes.get(attribute, parameter.default)
-            for kind in attribute_kinds.of(attribute, parameter)[1](value):
+            for kind in attribute_kinds.kinds_of(attribute, parameter)[1](value):
                 yield Cell(opcode, name, attribute, kind)
 
 

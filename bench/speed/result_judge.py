@@ -31,7 +31,7 @@ Run = Callable[[Module], Sequence[Array] | None]
 _BUDGETS = {"xla": XLA_CPU}
 
 
-class Court:
+class ResultJudge:
     """One program, its arguments and its exact results; methods answer questions."""
 
     def interpret(self, **program: Any) -> dict[str, Any]:
@@ -108,13 +108,13 @@ def _asked(peer: str, values: Sequence[Any]) -> Iterator[Run]:
 
 
 def main() -> None:
-    court = Court()
+    judge = ResultJudge()
     answering.serve(
         {
-            "interpret": court.interpret,
-            "compare": court.compare,
-            "beside": court.beside,
-            "judge": court.judge,
+            "interpret": judge.interpret,
+            "compare": judge.compare,
+            "beside": judge.beside,
+            "judge": judge.judge,
         }
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hlo.literal import Literal
 from hlo.ops.constraints import array, arrays, distinct_dimensions, is_scalar, require
-from hlo.ops.element_types import takes
+from hlo.ops.element_types import require_element_type
 from hlo.types import S32, U32, ArrayShape, Shape, TupleShape, bounded, compatible, is_bounded
 
 __all__ = [
@@ -32,7 +32,7 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> ArrayShape:
     """C1: an array; C2: iota_dimension is one of it; C3: of numbers."""
     result = array("C1", shape, "result")
     distinct_dimensions("C2", (iota_dimension,), result.rank, "iota_dimension")
-    takes("C3", "iota", result)
+    require_element_type("C3", "iota", result)
     return _plain(result)
 
 

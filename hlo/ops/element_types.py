@@ -80,7 +80,7 @@ _ROWS: tuple[tuple[Types, str], ...] = (
 TAKES: dict[str, Types] = {opcode: types for types, row in _ROWS for opcode in row.split()}
 
 
-def takes(label: str, opcode: str, shape: ArrayShape) -> None:
+def require_element_type(label: str, opcode: str, shape: ArrayShape) -> None:
     """Require that the op takes the shape's element type."""
     types = TAKES[opcode]
     require(label, shape.element_type in types.types, f"{shape} is not of {types.wanted} type")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hlo.ops.constraints import array, arrays, require, same_dims
-from hlo.ops.element_types import is_order, takes
+from hlo.ops.element_types import is_order, require_element_type
 from hlo.types import C64, C128, F32, F64, PRED, ArrayShape, ElementType, bounded
 
 __all__ = [
@@ -41,7 +41,7 @@ def _unary(opcode: str) -> Callable[[ArrayShape], ArrayShape]:
     def unary(operand: ArrayShape) -> ArrayShape:
         """C1: an array; C2: of an element type that the op is defined for."""
         shape = array("C1", operand)
-        takes("C2", opcode, shape)
+        require_element_type("C2", opcode, shape)
         return _plain(shape)
 
     return unary
@@ -51,7 +51,7 @@ def _binary(opcode: str) -> Callable[[ArrayShape, ArrayShape], ArrayShape]:
     def binary(lhs: ArrayShape, rhs: ArrayShape) -> ArrayShape:
         """C1: arrays; C2: of a type that the op is defined for; C3: of the same type and dims."""
         shapes = arrays("C1", (lhs, rhs))
-        takes("C2", opcode, shapes[0])
+        require_element_type("C2", opcode, shapes[0])
         same = lhs.element_type is rhs.element_type
         require("C3", same, f"{lhs} and {rhs} differ in their element types")
         return bounded(lhs.element_type, lhs.dims, same_dims("C3", shapes))
@@ -110,14 +110,14 @@ xor = _binary("xor")
 def abs_(operand: ArrayShape) -> ArrayShape:
     """C1: an array; C2: of signed numbers. The magnitude of a complex number is a float."""
     shape = array("C1", operand)
-    takes("C2", "abs", shape)
+    require_element_type("C2", "abs", shape)
     return _plain(shape, _PARTS.get(shape.element_type))
 
 
 def _part(operand: ArrayShape) -> ArrayShape:
     """C1: an array; C2: of floats or complex numbers."""
     shape = array("C1", operand)
-    takes("C2", "real", shape)
+    require_element_type("C2", "real", shape)
     return _plain(shape, _PARTS.get(shape.element_type))
 
 
@@ -127,7 +127,7 @@ real = imag = _part
 def complex_(real: ArrayShape, imag: ArrayShape) -> ArrayShape:
     """C1: arrays; C2: of f32 or f64; C3: of the same type and dims."""
     shapes = arrays("C1", (real, imag))
-    takes("C2", "complex", shapes[0])
+    require_element_type("C2", "complex", shapes[0])
     same = real.element_type is imag.element_type
     require("C3", same, f"{real} and {imag} differ in their element types")
     return bounded(_WHOLES[real.element_type], real.dims, same_dims("C3", shapes))
@@ -136,7 +136,7 @@ def complex_(real: ArrayShape, imag: ArrayShape) -> ArrayShape:
 def is_finite(operand: ArrayShape) -> ArrayShape:
     """C1: an array; C2: of floats."""
     shape = array("C1", operand)
-    takes("C2", "is-finite", shape)
+    require_element_type("C2", "is-finite", shape)
     return _plain(shape, PRED)
 
 
@@ -152,7 +152,7 @@ def stochastic_convert(operand: ArrayShape, random: ArrayShape, *, shape: ArrayS
     """C1: same dims; C2: a float, and unsigned random bits of its width; C3: to an integer."""
     shapes = arrays("C1", (operand, random, shape))
     dynamic = same_dims("C1", shapes[:2])
-    takes("C2", "stochastic-convert", operand)
+    require_element_type("C2", "stochastic-convert", operand)
     bits = random.element_type
     fits = bits.kind == "unsigned" and bits.bits == operand.element_type.bits
     require("C2", fits, f"random bits {random} are not unsigned of the width of {operand}")
@@ -163,7 +163,7 @@ def stochastic_convert(operand: ArrayShape, random: ArrayShape, *, shape: ArrayS
 def reduce_precision(operand: ArrayShape, *, exponent_bits: int, mantissa_bits: int) -> ArrayShape:
     """C1: an array of floats; C2: 1 <= exponent_bits; C3: 0 <= mantissa_bits."""
     shape = array("C1", operand)
-    takes("C1", "reduce-precision", shape)
+    require_element_type("C1", "reduce-precision", shape)
     require("C2", exponent_bits >= 1, f"exponent_bits={exponent_bits} is less than 1")
     require("C3", mantissa_bits >= 0, f"mantissa_bits={mantissa_bits} is less than 0")
     return _plain(shape)
@@ -191,7 +191,7 @@ def clamp(min: ArrayShape, operand: ArrayShape, max: ArrayShape) -> ArrayShape:
     """C1: arrays; C2: of the same type, not complex; C3: min and max are scalars or of the
     operand's dims."""
     arrays("C1", (min, operand, max))
-    takes("C2", "clamp", operand)
+    require_element_type("C2", "clamp", operand)
     for bound in (min, max):
         same = bound.element_type is operand.element_type
         require("C2", same, f"{bound} and {operand} differ in their element types")

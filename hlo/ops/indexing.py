@@ -19,7 +19,7 @@ from hlo.ops.constraints import (
     scalars,
     still_bounded,
 )
-from hlo.ops.element_types import takes
+from hlo.ops.element_types import require_element_type
 from hlo.types import PRED, S32, ArrayShape, Shape, TupleShape, bounded
 from hlo.walk import Callee
 
@@ -214,7 +214,7 @@ def topk(
 ) -> TupleShape:
     """C1: an array of rank >= 1, of ordered elements; C2: 0 <= k <= the last dimension."""
     source = array("C1", operand)
-    takes("C1", "topk", source)
+    require_element_type("C1", "topk", source)
     require("C1", source.rank > 0, "topk of a scalar")
     require("C2", 0 <= k <= source.dims[-1], f"k={k} of the last dimension of {source}")
     dims = (*source.dims[:-1], k)

@@ -7,7 +7,7 @@ Sources: ``InferFftShape``, ``InferCholeskyShape`` and ``InferTriangularSolveSha
 from __future__ import annotations
 
 from hlo.ops.constraints import array, arrays, require
-from hlo.ops.element_types import takes
+from hlo.ops.element_types import require_element_type
 from hlo.types import C64, C128, F32, F64, ArrayShape, bounded
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
@@ -22,7 +22,7 @@ def fft(operand: ArrayShape, *, fft_type: str, fft_length: tuple[int, ...]) -> A
     source = array("C1", operand)
     known = fft_type in ("FFT", "IFFT", "RFFT", "IRFFT")
     require("C1", known, f"fft_type={fft_type}: one of FFT, IFFT, RFFT, IRFFT")
-    takes("C1", "fft", source)
+    require_element_type("C1", "fft", source)
     wanted = _WHOLES if fft_type == "RFFT" else _PARTS
     require("C1", source.element_type in wanted, f"{fft_type} of {source}")
     rank = len(fft_length)
@@ -40,7 +40,7 @@ def fft(operand: ArrayShape, *, fft_type: str, fft_length: tuple[int, ...]) -> A
 def _square(label: str, opcode: str, shape: ArrayShape) -> None:
     square = shape.rank >= 2 and shape.dims[-1] == shape.dims[-2]
     require(label, square, f"{shape} is not of square matrices")
-    takes(label, opcode, shape)
+    require_element_type(label, opcode, shape)
 
 
 def cholesky(operand: ArrayShape, *, lower: bool = False) -> ArrayShape:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlo.ops.constraints import array, arrays, require
-from hlo.ops.element_types import takes
+from hlo.ops.element_types import require_element_type
 from hlo.types import U64, ArrayShape, Shape, TupleShape
 
 __all__ = ["rng", "rng_bit_generator", "rng_get_and_update_state"]
@@ -21,7 +21,7 @@ def rng(*operands: ArrayShape, distribution: str, shape: ArrayShape) -> ArraySha
     for operand in arrays("C2", operands):
         fits = not operand.rank and operand.element_type is result.element_type
         require("C2", fits, f"{operand} is no scalar of the type of {result}")
-    takes("C3", "rng", result)
+    require_element_type("C3", "rng", result)
     normal = distribution == "rng_normal"
     require("C3", result.is_float or not normal, f"rng_normal cannot give {result}")
     return ArrayShape(result.element_type, result.dims, result.dynamic)
@@ -44,14 +44,14 @@ def rng_bit_generator(state: ArrayShape, *, algorithm: str, shape: Shape) -> Sha
         require("C3", same, f"the new state is {new}, the state {given}")
         bits = shape.elements[1]
     result = array("C3", bits, "bits")
-    takes("C3", "rng-bit-generator", result)
+    require_element_type("C3", "rng-bit-generator", result)
     return shape
 
 
 def rng_get_and_update_state(*, delta: int, shape: ArrayShape) -> ArrayShape:
     """C1: the state is u64[2]."""
     result = array("C1", shape, "result")
-    takes("C1", "rng-get-and-update-state", result)
+    require_element_type("C1", "rng-get-and-update-state", result)
     fits = result.dims == (2,)
     require("C1", fits, f"result {result} is not u64[2]")
     return ArrayShape(U64, (2,))

@@ -19,7 +19,7 @@ from hlo.ops.constraints import (
     scalars,
 )
 from hlo.ops.contraction import window_positions
-from hlo.ops.element_types import takes
+from hlo.ops.element_types import require_element_type
 from hlo.types import (
     PRED,
     ArrayShape,
@@ -175,7 +175,7 @@ def _features(
     """C1: floats; C2: feature_index is a dimension of the operand; C3: the vectors have one element
     for each feature. Operand and vector."""
     source = array("C1", operand)
-    takes("C1", "batch-norm-training", source)
+    require_element_type("C1", "batch-norm-training", source)
     distinct_dimensions("C2", (feature_index,), source.rank, "feature_index")
     features = (is_bounded(source, feature_index),)
     vector = bounded(source.element_type, (source.dims[feature_index],), features)

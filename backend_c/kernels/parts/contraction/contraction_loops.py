@@ -16,7 +16,7 @@ Types = tuple[ElementType, ElementType]
 Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
 
 
-def counted(value: Expr, conditions: tuple[Expr, ...]) -> Expr:
+def masked(value: Expr, conditions: tuple[Expr, ...]) -> Expr:
     """Build a factor that is zero where one of its conditions does not hold."""
     zero = Constant(value.type, 0.0 if value.type.is_float else 0)
     for condition in conditions:
@@ -47,11 +47,11 @@ def integer_loops(factors: Factors, element_type: ElementType, write: Write, sco
         with scope.loop(columns, "lanes") as lane:
             scope.store(sums, lane, _zero(element_type))
         with scope.loop(factors.k) as k:
-            left = counted(*factors.lhs(b, m, k))
+            left = masked(*factors.lhs(b, m, k))
             left = scope.bind(as_type(left, element_type))
             with scope.loop(columns, "lanes") as lane:
                 n = ix.add(ix.multiply(panel, width), lane)
-                right = as_type(counted(*factors.rhs(b, n, k)), element_type)
+                right = as_type(masked(*factors.rhs(b, n, k)), element_type)
                 product = apply("multiply", left, right)
                 total = apply("add", scope.load(sums, lane), product)
                 scope.store(sums, lane, total)
@@ -104,10 +104,10 @@ class DoubleDoubleLoops:
         with scope.loop(factors.k) as k:
             # Sums run along k in the outer loop and columns in the inner one: all lanes share the
             # left factor.
-            left = scope.bind(as_type(counted(*factors.lhs(b, m, k)), F64))
+            left = scope.bind(as_type(masked(*factors.lhs(b, m, k)), F64))
             with scope.loop(columns, "lanes") as lane:
                 n = ix.add(first, lane)
-                right = scope.bind(as_type(counted(*factors.rhs(b, n, k)), F64))
+                right = scope.bind(as_type(masked(*factors.rhs(b, n, k)), F64))
                 pair = Pointer(high, lane), Pointer(low, lane)
                 scope.call("hlo_dd_add_product", *pair, left, right)
                 # The f64 product, rounded, is good enough for the bound, which has room for that.

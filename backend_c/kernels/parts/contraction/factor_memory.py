@@ -13,7 +13,7 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Expr, Pointer
 from backend_c.ir.scope import Scope
-from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
 from backend_c.kernels.parts.contraction.factors import Factors, Read
 from backend_c.kernels.parts.contraction.products import Product
 from backend_c.kernels.parts.contraction.strided_access import (
@@ -189,4 +189,4 @@ def _write_out(
         line, step = (lane, outer) if inner == 0 else (outer, lane)
         value, conditions = read(b, ix.add(first, line), ix.add(start, step))
         at = ix.add(offset, ix.multiply(line, pitches[0]), ix.multiply(step, pitches[1]))
-        scope.store(array, at, as_type(counted(value, conditions), array.element_type))
+        scope.store(array, at, as_type(masked(value, conditions), array.element_type))

@@ -17,8 +17,8 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import (
     Types,
     Write,
-    counted,
     exact_sum_of_products,
+    masked,
 )
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
@@ -68,7 +68,7 @@ class NarrowContraction:
         """Return a product in f64, zero where a factor does not count."""
         b, m, n = place
         sides = self._factors.lhs(b, m, step), self._factors.rhs(b, n, step)
-        wide = [apply("widen", counted(*side), type=F64) for side in sides]
+        wide = [apply("widen", masked(*side), type=F64) for side in sides]
         return self._scope.bind(apply("multiply", *wide))
 
     def _sum(self, place: _Place) -> Expr:

@@ -54,7 +54,7 @@ def integer_product(
         name = "bytes_" + "".join("s" if t.kind == "signed" else "u" for t in types)
         return Product(name, *types, sums, U32, _byte_room)
     if all(t.is_integer and (t.bits <= 8 or t is S16) for t in types):
-        return Product("s16", S16, S16, sums, U32, _half_room)
+        return Product("s16", S16, S16, sums, U32, _s16_words)
     return None
 
 
@@ -62,7 +62,7 @@ def bf16_product(factors: Factors, types: tuple[ElementType, ElementType]) -> Pr
     """Return the kernel for bf16 with sums of f32; None for other types, or few factors."""
     if types != (BF16, BF16) or min(factors.m, factors.n, factors.k) <= _FEW:
         return None
-    return Product("bf16", BF16, BF16, F32, F32, _wide_room, is_checked=True)
+    return Product("bf16", BF16, BF16, F32, F32, _bf16_words, is_checked=True)
 
 
 def _byte_room(k: int) -> int:
@@ -70,11 +70,11 @@ def _byte_room(k: int) -> int:
     return -(-k // 4) * 2 + 1
 
 
-def _half_room(k: int) -> int:
+def _s16_words(k: int) -> int:
     """Return the words of a packed column of s16, as HLO_S16_ROOM."""
     return -(-k // 2) + 1
 
 
-def _wide_room(k: int) -> int:
+def _bf16_words(k: int) -> int:
     """Return the words of a packed column of bf16, as HLO_BF16_ROOM."""
     return k + 1

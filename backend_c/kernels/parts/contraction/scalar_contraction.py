@@ -14,7 +14,7 @@ from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.ir.settings import Optimize
-from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, counted
+from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, masked
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.contraction.packed_products import is_packed, packed
 from hlo.types import ElementType
@@ -148,4 +148,4 @@ class ScalarContraction:
     def _counted(self, factor: tuple[Expr, tuple[Expr, ...]]) -> Expr:
         """Build a factor, with its conditions hoisted out of loops that do not change them."""
         value, conditions = factor
-        return counted(value, tuple(map(self.scope.bind, conditions)))
+        return masked(value, tuple(map(self.scope.bind, conditions)))

@@ -13,7 +13,7 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, counted
+from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, masked
 from backend_c.kernels.parts.contraction.factors import Factors, Read
 from backend_c.kernels.parts.contraction.strided_access import (
     factor_strides,
@@ -59,7 +59,7 @@ class SkinnyContraction:
         vectors = scope.scratch(self.sums, factors.batch * self.few * factors.k, frozen=True)
         dims = factors.batch, self.few, factors.k
         with nest.split(scope, dims) as (b, vector, step):
-            value = as_type(counted(*read(b, vector, step)), self.sums)
+            value = as_type(masked(*read(b, vector, step)), self.sums)
             scope.store(vectors, ix.linearize((b, vector, step), dims), value)
 
         def stored(b: Expr, vector: Expr, step: Expr) -> tuple[Expr, tuple[Expr, ...]]:
@@ -77,7 +77,7 @@ class SkinnyContraction:
 
     def _factor(self, b: Expr, line: Expr, step: Expr) -> Expr:
         """Return an element of the matrix."""
-        return as_type(counted(*self.matrix(b, line, step)), self.sums)
+        return as_type(masked(*self.matrix(b, line, step)), self.sums)
 
     def _element(self, b: Expr, vector: int, step: Expr) -> Expr:
         """Return an element of a vector."""

@@ -11,7 +11,7 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, counted
+from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, masked
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.contraction.strided_access import factor_strides
 from hlo.types import ElementType
@@ -44,8 +44,8 @@ def small_contraction(
             m = ix.add(first, row)
             products: list[Expr] = [Constant(sums, 0.0)]  # so that no sum is -0
             for step in map(ix.constant, range(factors.k)):
-                left = scope.bind(as_type(counted(*factors.lhs(b, m, step)), sums))
-                right = as_type(counted(*factors.rhs(b, n, step)), sums)
+                left = scope.bind(as_type(masked(*factors.lhs(b, m, step)), sums))
+                right = as_type(masked(*factors.rhs(b, n, step)), sums)
                 products.append(apply("multiply", left, right))
             total = scope.bind(reduce(lambda x, y: apply("add", x, y), products))
             write(factors.place(b, m, n), (as_type(total, result),))

@@ -18,8 +18,8 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import (
     Write,
     as_type,
-    counted,
     exact_sum_of_products,
+    masked,
 )
 from backend_c.kernels.parts.contraction.factors import Factors, Read
 from hlo.types import F32, F64, PRED, S32, ElementType
@@ -127,7 +127,7 @@ class TiledContraction:
         if side.count % side.width:
             beyond = apply("compare-LT", place, ix.constant(side.count), type=PRED)
             conditions = (*conditions, beyond)
-        return counted(value, conditions)
+        return masked(value, conditions)
 
     def emit(self) -> None:
         """Write the loops over tiles; threads share blocks of row tiles, or column tiles."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from backend_c.ir.element import zero
 from backend_c.ir.loop_ir import Expr, Variable
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.contraction_in_blocks.block_products import MAGNITUDES, BlockProduct
 from backend_c.kernels.parts.contraction_in_blocks.block_tiles import Place
@@ -39,7 +39,7 @@ class AddedProducts:
         ]
         total = sums[0]
         if product is MAGNITUDES:
-            value = scope.bind(counted(apply("multiply", *factors), conditions))
+            value = scope.bind(masked(apply("multiply", *factors), conditions))
             scope.assign(total, apply("add", total, value))
             scope.assign(sums[1], apply("add", sums[1], apply("abs", value)))
             return

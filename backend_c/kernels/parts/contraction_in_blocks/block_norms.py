@@ -11,7 +11,7 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
 from backend_c.kernels.parts.contraction.factors import Read
 from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
 from backend_c.kernels.parts.contraction_in_blocks.block_staging import Sizes
@@ -45,7 +45,7 @@ class Norms:
     def _value(self, b: Expr, line: Expr, step: Expr) -> Expr:
         """Return a factor as f32, zero where it does not count."""
         value, conditions = self._read(b, line, step)
-        return self._scope.bind(as_type(counted(value, conditions), F32))
+        return self._scope.bind(as_type(masked(value, conditions), F32))
 
     def _by_lines(self) -> None:
         """Write norms of row-major lines: the threads of a block share a line."""

@@ -24,7 +24,7 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.block_transposition import write_in_blocks
-from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
 from backend_c.kernels.parts.contraction.factors import Patches, Read
 from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
 from backend_c.kernels.parts.contraction_in_blocks.patch_corners import PatchCorners
@@ -81,7 +81,7 @@ def _turned(read: Read, sizes: Sizes, element_type: ElementType, scope: Scope) -
 
     def at(*index: Expr) -> Expr:
         b, line, step = index
-        return as_type(counted(*read(b, line, step)), element_type)
+        return as_type(masked(*read(b, line, step)), element_type)
 
     tiled = TransposedMap(scope, [Element(shape, at)], [0], along=1, last=2, is_moved=False)
     write_in_blocks(tiled, Writer(scope, (shape,), (array,), (None,)))
@@ -199,7 +199,7 @@ class Staging:
                 holds = all_of(conditions) if conditions else Constant(PRED, value=True)
                 scope.call(function, Pointer(into, at), source, holds)
             else:
-                scope.store(into, at, as_type(counted(value, conditions), shape.type))
+                scope.store(into, at, as_type(masked(value, conditions), shape.type))
 
     def _own(self, number: Expr) -> tuple[Expr, Expr]:
         """Map a thread's element number to its (step, line).

@@ -15,7 +15,7 @@ from backend_c.ir import index as ix
 from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Expr, Pointer
 from backend_c.ir.scope import Scope
-from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
 from backend_c.kernels.parts.convolution.window_positions import position
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.types import ElementType
@@ -201,7 +201,7 @@ class OrderedInput:
             index[d] = position(i, ix.constant(0), plain, lhs.shape.dims[d], conditions)
         value = lhs.at(*(index[d] for d in range(lhs.shape.rank)))
         bound = tuple(self.scope.bind(condition) for condition in conditions)
-        return as_type(counted(value, bound), self.sums)
+        return as_type(masked(value, bound), self.sums)
 
     def _features_side_by_side(self) -> bool:
         """Return whether the input is contiguous along features rather than along pixels."""

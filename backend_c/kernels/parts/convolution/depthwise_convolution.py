@@ -13,7 +13,7 @@ from backend_c.ir import nest
 from backend_c.ir.element import zero
 from backend_c.ir.loop_ir import Expr, Pointer
 from backend_c.ir.scope import apply
-from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
 from backend_c.kernels.parts.convolution.convolution_input import Convolved
 from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution, Into, Tile
 
@@ -39,7 +39,7 @@ class DepthwiseConvolution(FastConvolution):
         dims = factors.k, factors.batch, factors.n
         self.weights = scope.scratch(self.sums, math.prod(dims), frozen=True)
         with nest.split(scope, dims) as (tap, group, column):
-            value = as_type(counted(*factors.rhs(group, column, tap)), self.sums)
+            value = as_type(masked(*factors.rhs(group, column, tap)), self.sums)
             scope.store(self.weights, ix.linearize((tap, group, column), dims), value)
 
     def multiply(self, tile: Tile, left: Pointer, into: Into) -> None:

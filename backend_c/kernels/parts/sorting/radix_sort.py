@@ -190,7 +190,7 @@ class RadixSort:
         """Select the first elements of each row by one thread; return them, sorted and packed."""
         scope, length = self._scope, 2 * self._keep + _SLACK
         kept, other = (scope.scratch(U64, self._rows * length) for _ in range(2))
-        row_of, kind = self._row_of_words()
+        row_of, kind = self._keys_of_rows()
         with self._each_row() as row:
             start = ix.multiply(row, length)
             scope.call(
@@ -208,7 +208,7 @@ class RadixSort:
     def _selected(self) -> Array:
         """Select the first elements of each row by blocks of threads; return them as
         :meth:`_least`."""
-        row_of, kind = self._row_of_words()
+        row_of, kind = self._keys_of_rows()
         form = ix.constant(kind), Constant(U32, self._flip)
         return write_selection(self._scope, (row_of, form), self._rows, self._length, self._keep)
 
@@ -217,7 +217,7 @@ class RadixSort:
         """Return the mask that keys are xor-ed with: all ones in descending order."""
         return 2**self._bits - 1 if self._order.falls else 0
 
-    def _row_of_words(self) -> tuple[Array, int]:
+    def _keys_of_rows(self) -> tuple[Array, int]:
         """Return the array of 32-bit keys, row after row, and their kind (hlo_sort.h)."""
         scope, key = self._scope, self._key
         element_type, rank = key.shape.element_type, key.shape.rank
