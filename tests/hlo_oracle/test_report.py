@@ -98,7 +98,7 @@ runpy.run_path(sys.argv.pop(1), run_name="__main__")
 FLAGS = "--xla_backend_optimization_level=0"  # XLA compiles in half of the time, with its bugs
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("opcode", BUGS)
 def test_a_bug_of_xla(
     opcode: str,

@@ -41,6 +41,7 @@ def whole(value: Value) -> np.ndarray:
     return np.asarray(np.clip(np.rint(wide.real), -3, 3), array.dtype)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("numerics", [Numerics.EXACT, Numerics.FAST])
 def test_every_type_and_shape(numerics: Numerics) -> None:
     modules = [product(types, layout, sizes) for types, sizes, layout in CASES]

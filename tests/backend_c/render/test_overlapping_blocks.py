@@ -73,6 +73,7 @@ def test_rows_of_any_length_have_the_bits_of_the_interpreter(element: str, opcod
         assert_same_bits(_rows(length, element, opcode), rows)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("compiler", ["gcc", "gcc -march=haswell", "clang"])
 def test_fast_elements_do_not_depend_on_their_place(

@@ -275,6 +275,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", DRAWN)
 @given(data=st.data())
 def test_drawn_values_read_back(name: str, data: st.DataObject) -> None:
