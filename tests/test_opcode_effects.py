@@ -140,7 +140,6 @@ def apart(module: Module, seeds: tuple[int, int], ranks: str) -> bool:
 
 
 # Each rank has a generator of its own.
-@pytest.mark.sampled(60)
 @pytest.mark.parametrize("opcode", sorted(set(DRAWN) - having(DONE) - having(STATEFUL)))
 def test_ranks(opcode: str) -> None:
     told = []

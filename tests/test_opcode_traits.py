@@ -286,7 +286,6 @@ def _with_nan(array: Array, bits: int) -> Array:
     return np.where(where, nan, array).astype(array.dtype)
 
 
-@pytest.mark.sampled(46)
 @pytest.mark.parametrize("opcode", sorted(set(DRAWN) - of_family(RANDOM)))
 def test_reads_bits(opcode: str) -> None:
     """Nobody else tells one NaN from another."""
