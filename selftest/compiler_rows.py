@@ -124,7 +124,7 @@ def table(rows: Sequence[Row], missing: Sequence[Missing]) -> Table:
 
 
 def markdown(rows: Sequence[Row], missing: Sequence[Missing]) -> str:
-    """Format the table of docs/same_bits.md."""
+    """Format the table of docs/evidence/same_bits.md."""
     lines = [
         "| configuration | modules | elements | differing | findings |",
         "|---|---|---|---|---|",
