@@ -11,6 +11,7 @@ elements instead of a gather, and no clamp where the bounds are inside.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from backend_c.ir import index as ix
 from backend_c.ir.integer_ranges import is_in, is_whole
@@ -28,6 +29,7 @@ from backend_c.ir.loop_rewriting import with_operands
 from backend_c.ir.ranged_rewriting import RangedRewriting
 
 _MOST = 1 << 53  # of an integer that may be an index
+_LONGEST = 200  # subexpressions: u / 3 + u % 5 of such a u has twice as many
 
 
 def with_affine_indices(body: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -38,6 +40,10 @@ def with_affine_indices(body: Sequence[Statement]) -> tuple[Statement, ...]:
 
 class _Indices(RangedRewriting):
     """Replace conversions from integers to indices by index arithmetic."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._variables: dict[str, tuple[Expr, Expr | None]] = {}
 
     def rewritten(self, value: Expr) -> Expr:
         """Return an expression with its indices rewritten."""
@@ -63,6 +69,22 @@ class _Indices(RangedRewriting):
                 return low <= least and most <= ix.bounds(high)[0]
         return False
 
+    def _variable(self, variable: Variable) -> Expr | None:
+        """Return a variable's definition as index arithmetic; None if it is none, or too long.
+
+        Each is asked for once: a chain of v = u + u has two paths for each link.
+        """
+        bound = self.ranges.definition(variable)
+        if bound is variable:
+            return None
+        known = self._variables.get(variable.name)
+        if known is None or known[0] is not bound:
+            number = self._number(bound)
+            if number is not None and _is_long(number):
+                number = None
+            known = self._variables[variable.name] = bound, number
+        return known[1]
+
     def _number(self, value: Expr) -> Expr | None:
         """Return an integer expression as index arithmetic; None if it may wrap around, or is
         none."""
@@ -72,8 +94,7 @@ class _Indices(RangedRewriting):
             case Constant(_, number):
                 return ix.constant(int(number))  # type: ignore[arg-type]
             case Variable():
-                bound = self.ranges.definition(value)
-                return None if bound is value else self._number(bound)
+                return self._variable(value)
             case Apply("convert", (source,), element_type):
                 if not is_whole(source.type) or not is_in(self.ranges.of(source), element_type):
                     return None
@@ -89,6 +110,10 @@ class _Indices(RangedRewriting):
                 return _RULES[operation](*known_numbers) if complete else None
             case _:
                 return None
+
+
+def _is_long(value: Expr) -> bool:
+    return len([*islice(subexpressions(value), _LONGEST)]) == _LONGEST
 
 
 def _product(one: Expr, other: Expr) -> Expr | None:
