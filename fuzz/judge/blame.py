@@ -54,14 +54,16 @@ def _types(shape: Shape) -> str:
 
 def _is_constant(instruction: Instruction, there: Mapping[str, Instruction]) -> bool:
     """Return whether a value is a constant, possibly through data movement."""
-    waiting = [instruction]
+    seen, waiting = {instruction.name}, [instruction]
     while waiting:
         one = waiting.pop()
         if one.opcode in _CONSTANT:
             continue
         if one.opcode not in _MOVES or not one.operands:
             return False
-        waiting += (there[name] for name in one.operands if name in there)
+        before = {name for name in one.operands if name in there} - seen
+        seen |= before
+        waiting += (there[name] for name in before)
     return True
 
 
