@@ -98,6 +98,7 @@ class _Body(_Writer):
         self.outside: list[str] = []
         self._elements: dict[str, str] = {}  # of the state, by the name outside
         self._known: dict[tuple[str, Rows | None], str] = {}  # what is written, by what it is of
+        self._made: dict[tuple[str, Rows], bool] = {}  # whether rows can be recomputed
         rows = array(region.result.shape).dims[region.rows.dimension]
         self._last = rows - region.rows.count  # where the last band begins
         self._counter = self.element(self._state, _COUNTER, ArrayShape(S32))
@@ -186,13 +187,18 @@ class _Body(_Writer):
         return self._loaded(user, name, need)
 
     def _is_made(self, name: str, rows: Rows) -> bool:
-        """Return whether the rows of a free value can be recomputed (all producers have rules)."""
-        instruction = self._regions.by_name[name]
-        needs = self._regions.operands(instruction, rows)
-        return needs is not None and all(
-            need is None or self._is_made(operand, need)
-            for operand, need in zip(instruction.operands, needs, strict=True)
-        )
+        """Return whether the rows of a free value can be recomputed (all producers have rules).
+
+        Asked once for each value and rows: a chain of add(y, y) has two paths for each link.
+        """
+        if (name, rows) not in self._made:
+            instruction = self._regions.by_name[name]
+            needs = self._regions.operands(instruction, rows)
+            self._made[name, rows] = needs is not None and all(
+                need is None or self._is_made(operand, need)
+                for operand, need in zip(instruction.operands, needs, strict=True)
+            )
+        return self._made[name, rows]
 
     def _loaded(self, user: Instruction, name: str, need: Rows) -> str:
         """Append a dynamic-slice of rows of an array in memory, padded first if the slice can leave
