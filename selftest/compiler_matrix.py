@@ -222,7 +222,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "--only", default="", metavar="WORDS", help="configurations named so; !WORD: not"
     )
     parser.add_argument("--keep", type=Path, help="a directory for programs that differ")
-    parser.add_argument("--markdown", action="store_true", help="the table of docs/evidence/same_bits.md")
+    parser.add_argument("--markdown", action="store_true", help="the table of docs/evidence")
     campaign_progress.add_options(parser)
     given = parser.parse_args(words)
     found, missing = chosen(given.only)
