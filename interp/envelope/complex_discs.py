@@ -21,6 +21,12 @@ def _known(bound: Array, mask: Array) -> Array:
     return np.where(mask & np.isfinite(bound), bound, np.inf)
 
 
+def _least_size(z: Array) -> Array:
+    """Return |z|, or the largest float64 where that is less: in a denominator an infinity would
+    make a bound 0."""
+    return np.minimum(np.abs(z), np.finfo(np.float64).max)
+
+
 def _off_cut(z: Array, radius: Array) -> Array:
     """Test for discs that do not meet the branch cut of log and sqrt, the negative real axis with
     zero."""
@@ -35,7 +41,7 @@ def _multiply(lhs: Disc, rhs: Disc) -> Array:
 
 def _divide(lhs: Disc, rhs: Disc) -> Array:
     (a, r), (b, s) = lhs, rhs
-    gap = np.abs(b) - s
+    gap = _least_size(b) - s
     return _known((r + np.abs(a / b) * s) / gap, gap > 0)
 
 
@@ -46,19 +52,21 @@ def _exponential(disc: Disc) -> Array:
 
 def _log(disc: Disc) -> Array:
     z, r = disc
-    return _known(-np.log1p(-np.minimum(r / np.abs(z), 1.0)), _off_cut(z, r))
+    return _known(-np.log1p(-np.minimum(r / _least_size(z), 1.0)), _off_cut(z, r))
 
 
 def _sqrt(disc: Disc) -> Array:
     """Bound sqrt: |sqrt(w) − sqrt(z)| = |w − z| / |sqrt(w) + sqrt(z)|, where neither root has a
     negative real part."""
     z, r = disc
-    return _known(r / np.sqrt(np.abs(z)), _off_cut(z, r))
+    return _known(r / np.sqrt(_least_size(z)), _off_cut(z, r))
 
 
 def _rsqrt(disc: Disc) -> Array:
     z, r = disc
-    return _known(r / (np.abs(z) * np.sqrt(np.abs(z) - r)), _off_cut(z, r))
+    size = _least_size(z)
+    # Not r / (|z| · sqrt(…)): beyond 1e205 the product overflows, and the bound would be 0.
+    return _known(r / size / np.sqrt(size - r), _off_cut(z, r) & (size > r))
 
 
 def _along(part: str) -> Spread:
@@ -92,7 +100,8 @@ def _logistic(disc: Disc) -> Array:
 
 def _sign(disc: Disc) -> Array:
     z, r = disc
-    return _known(2 * r / np.abs(z), np.abs(z) > r)
+    size = _least_size(z)
+    return _known(2 * r / size, size > r)
 
 
 def _by_derivative(sign: int, power: float, off_cut: Callable[[Array, Array], Array]) -> Spread:

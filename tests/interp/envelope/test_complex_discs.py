@@ -44,3 +44,39 @@ def test_nothing_moves_by_more_than_its_bound(opcode: str) -> None:
             known += 1
             assert moved.max() <= bound * (1 + 1e-9) + 1e-12
     assert known > 60
+
+
+_OF_ANY_SIZE: dict[str, Callable[..., Any]] = {
+    **{opcode: _FUNCTIONS[opcode] for opcode in ("acosh", "asinh", "log", "sqrt", "tanh")},
+    "abs": np.abs,
+    "divide": np.divide,
+    "exponential": np.exp,
+    "multiply": np.multiply,
+    "rsqrt": lambda z: 1 / np.sqrt(z),
+    "sign": lambda z: z / 2 / np.abs(z / 2),
+}
+
+
+@pytest.mark.parametrize("opcode", _OF_ANY_SIZE)
+def test_discs_of_any_size(opcode: str) -> None:
+    """Squares and products of what is near the ends of float64's range overflow."""
+    rng = np.random.default_rng(1)
+    function, known = _OF_ANY_SIZE[opcode], 0
+    for _ in range(300):
+        discs = []
+        for _ in range(2 if opcode in ("divide", "multiply") else 1):
+            z = complex(*(rng.uniform(0.5, 1.79, 2) * rng.choice([-1, 1], 2)))
+            z *= float(10.0 ** rng.integers(-300, 309))
+            discs.append((z, abs(z / 2) * 2.0 * float(10 ** rng.uniform(-3, -1))))
+        given = [(np.asarray(z), np.asarray(r)) for z, r in discs]
+        with np.errstate(all="ignore"):
+            bound = float(SPREADS[opcode](*given))
+            turns = np.exp(1j * rng.uniform(0, 2 * np.pi, (len(discs), 64)))
+            values = function(*(z + r * turn for (z, r), turn in zip(discs, turns)))
+            middle = function(*(z for z, _ in discs))
+            moved = np.abs(values - middle)
+        if np.isfinite(bound) and np.isfinite(moved).all():
+            known += 1
+            own = 1e-12 * np.abs(middle) + 1e-321  # of the function here; of subnormals
+            assert moved.max() <= bound * (1 + 1e-9) + own, discs
+    assert known > 60
