@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from interp.envelope import budget
-from interp.envelope.enclosure import Enclosure, anything, moved, point
+from interp.envelope.enclosure import (
+    Enclosure,
+    anything,
+    moved,
+    point,
+    rounded_down,
+    rounded_up,
+)
 from interp.envelope.ops import arithmetic, functions
 from interp.envelope.ops.reduction import sum_along
 from interp.exact import sums
@@ -18,8 +25,19 @@ _SMALLEST_NORMAL = 2.0**-126  # of f32
 
 
 def _constant(value: float, operand: Enclosure) -> Enclosure:
-    """Enclose epsilon: an f32 for all operand types, so it is flushed as an f32."""
-    known = point(rounded(np.asarray(value, np.float64), operand.element_type))
+    """Enclose epsilon or the number of elements.
+
+    Both are flushed as f32, which epsilon is for all operand types, and unrounded where narrow
+    types are kept wide: 16 elements of f8e3m4 are infinitely many, or 16.
+    """
+    element_type = operand.element_type
+    exact = np.asarray(value, np.float64)
+    known = point(rounded(exact, element_type))
+    if budget.current().keeps_wide and element_type.bits < 32 and value and known.low != exact:
+        if known.nan:  # no infinity is beyond the largest number
+            return anything((), element_type)
+        ends = rounded_down(exact, element_type), rounded_up(exact, element_type)
+        known = Enclosure(*ends, np.asarray(False))
     if not budget.current().flushes or abs(value) >= _SMALLEST_NORMAL or value == 0:
         return known
     zero = np.zeros_like(known.low)

@@ -7,6 +7,7 @@ import pytest
 
 import hlo
 import interp
+from hlo.types import ELEMENT_TYPES
 from interp.envelope.budget import EXACT, XLA_CPU
 from interp.envelope.evaluation import enclose
 
@@ -48,3 +49,22 @@ ENTRY e {{
         parts(enclose(module, *arguments, peer=EXACT).result), exact, strict=True
     ):
         assert (legal.low == value).all() and (legal.high == value).all()
+
+
+@pytest.mark.parametrize("element_type", ["f8e3m4", "f8e4m3fn", "f8e5m2", "f4e2m1fn", "bf16"])
+@pytest.mark.parametrize("count", [5, 16, 17, 257, 600])
+def test_a_number_of_elements_that_stays_wide_is_legal(element_type: str, count: int) -> None:
+    """The mean of ones is 1, although in f8e3m4 sixteen of them are infinitely many."""
+    module = hlo.parse(
+        f"""HloModule m
+ENTRY e {{
+  x = {element_type}[{count}] parameter(0)
+  s = {element_type}[1] parameter(1)
+  r = ({element_type}[{count}], {element_type}[1], {element_type}[1])
+    batch-norm-training(x, s, s), epsilon=0.5, feature_index=0
+  ROOT mean = {element_type}[1] get-tuple-element(r), index=1
+}}""".replace(f"[{count}]", f"[{count},1]").replace("feature_index=0", "feature_index=1")
+    )
+    dtype = ELEMENT_TYPES[element_type].numpy
+    legal = enclose(module, np.ones((count, 1), dtype), np.ones(1, dtype), peer=XLA_CPU).result
+    assert legal.low.astype(np.float64) <= 1 <= legal.high.astype(np.float64)
