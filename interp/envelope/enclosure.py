@@ -272,6 +272,21 @@ def rounded_up(values: Array, element_type: ElementType) -> Array:
     return np.where(nearest.astype(np.float64) < values, above, nearest)
 
 
+def rounded_or_wide(values: Array, element_type: ElementType) -> Enclosure:
+    """Enclose float64 values that a compiler rounds to a narrow type, or keeps in a wider one.
+
+    Anything, NaN included, beyond the largest number of a type without infinities: that is what
+    conversions read as a number that the type cannot represent.
+    """
+    known = rounded(values, element_type)
+    ends = rounded_down(values, element_type), rounded_up(values, element_type)
+    either = Enclosure(*ends, np.broadcast_to(np.False_, known.shape))
+    lost = is_nan(known)
+    if not represents_infinity(element_type):
+        lost = lost | (np.abs(values) > float(largest(element_type)))
+    return where(lost, anything(known.shape, element_type), either)
+
+
 def outward(low: Array, high: Array, ulps: int) -> tuple[Array, Array]:
     """Move real ends apart by a number of ulps: of the ends, or of a number between them, whose ulp
     may be larger. A low end at +∞ or a high end at −∞ becomes finite: it may not have

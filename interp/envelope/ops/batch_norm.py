@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interp.envelope import budget
-from interp.envelope.enclosure import (
-    Enclosure,
-    anything,
-    moved,
-    point,
-    rounded_down,
-    rounded_up,
-)
+from interp.envelope.enclosure import Enclosure, anything, moved, point, rounded_or_wide
 from interp.envelope.ops import arithmetic, functions
 from interp.envelope.ops.reduction import sum_along
 from interp.exact import sums
@@ -32,12 +25,8 @@ def _constant(value: float, operand: Enclosure) -> Enclosure:
     """
     element_type = operand.element_type
     exact = np.asarray(value, np.float64)
-    known = point(rounded(exact, element_type))
-    if budget.current().keeps_wide and element_type.bits < 32 and value and known.low != exact:
-        if known.nan:  # no infinity is beyond the largest number
-            return anything((), element_type)
-        ends = rounded_down(exact, element_type), rounded_up(exact, element_type)
-        known = Enclosure(*ends, np.asarray(False))
+    is_wide = budget.current().keeps_wide and element_type.bits < 32 and value != 0
+    known = rounded_or_wide(exact, element_type) if is_wide else point(rounded(exact, element_type))
     if not budget.current().flushes or abs(value) >= _SMALLEST_NORMAL or value == 0:
         return known
     zero = np.zeros_like(known.low)

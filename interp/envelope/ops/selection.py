@@ -24,6 +24,7 @@ from interp.envelope.enclosure import (
     least_of,
     point,
     represents_infinity,
+    rounded_or_wide,
     where,
 )
 from interp.envelope.interval_rules import Function, finished, flushed, kept_in_f32, lifted
@@ -64,8 +65,16 @@ def _one(x: _Ends, y: _Ends) -> Array:
 
 
 def iota(*, iota_dimension: int, shape: ArrayShape) -> Enclosure:
-    """Enclose iota as itself; the first element is open in a type without zero."""
+    """Enclose iota: a conversion of integers, which may stay wide; the first element is open in a
+    type without zero."""
     value = data_movement.iota(iota_dimension=iota_dimension, shape=shape)
+    element_type = shape.element_type
+    if budget.current().keeps_wide and element_type.is_float and element_type.bits < 32:
+        numbers = data_movement.iota(
+            iota_dimension=iota_dimension, shape=replace(shape, element_type=F64)
+        )
+        either = rounded_or_wide(numbers, element_type)
+        return where(is_nan(value), anything(value.shape, element_type), either)
     if budget.current() is budget.EXACT or not is_nan(value).any():
         return point(value)
     return where(is_nan(value), anything(value.shape, shape.element_type), point(value))

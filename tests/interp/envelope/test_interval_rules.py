@@ -392,3 +392,22 @@ ENTRY e {{
     found = list(arrays_of(enclose(hlo.parse(text), x, peer=XLA_CPU).result))
     assert [all_certain(one) for one in found] == [True, True, True]
     assert [np.flatnonzero(one.low).tolist()[:2] for one in found] == [[1], [0, 2], []]
+
+
+@pytest.mark.parametrize("element_type", ["bf16", "f16", "f8e3m4", "f8e5m2", "f8e4m3fn", "f4e2m1fn"])
+def test_an_iota_may_stay_wide(element_type: str) -> None:
+    """XLA makes an iota of f32 of a converted one of bf16: 257, where bf16 has 256 and 258."""
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
+  i = {element_type}[3,3000] iota(), iota_dimension=1
+  ROOT r = f32[3,3000] convert(i)
+}}""")
+    legal = enclose(module, peer=XLA_CPU).result
+    numbers = np.arange(3000, dtype=np.float32)
+    assert ((legal.low <= numbers) & (numbers <= legal.high) | legal.nan).all()
+    literal = interp.evaluate(module)
+    inside = (legal.low <= literal) & (literal <= legal.high)
+    assert (inside | np.isnan(literal) & legal.nan).all()
+    assert not legal.nan[:, :4].any() and (legal.high == legal.low)[:, :3].all()
+    exact = enclose(module, peer=EXACT).result
+    assert np.array_equal(exact.low, literal, equal_nan=True)
