@@ -299,6 +299,10 @@ def enclosed_product(
     radius = np.broadcast_to(radius, middle.shape)
     low, high, overflows = in_blocks_of(widened, (middle, most, radius))
     result = between(low, high, np.asarray(False))
+    # A sum that may be 0 or less, in f8e8m0fnu, or too large is no number of the type.
+    lost = is_nan(low) | is_nan(high)
+    if lost.any():
+        result = where(lost, anything(result.shape, element_type), result)
     if not overflows.any():
         return result
     # ``most`` exceeds the magnitudes by the share of the radii, so an overflow that it finds is
