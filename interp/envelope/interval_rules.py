@@ -82,6 +82,11 @@ def _may_be_small(end: Array) -> bool:
     return bool((np.abs(end) < finfo(end.dtype).smallest_normal).any())
 
 
+def is_subnormal(end: Array) -> Array:
+    """Test for numbers other than zero that may be flushed to zero."""
+    return np.asarray((np.abs(end) < finfo(end.dtype).smallest_normal) & (end != 0))
+
+
 def _with_flushed(low: Array, high: Array) -> tuple[Array, Array]:
     tiny = finfo(low.dtype).smallest_normal
     above, below = (low > 0) & (low < tiny), (high < 0) & (high > -tiny)

@@ -27,7 +27,14 @@ from interp.envelope.enclosure import (
     rounded_or_wide,
     where,
 )
-from interp.envelope.interval_rules import Function, finished, flushed, kept_in_f32, lifted
+from interp.envelope.interval_rules import (
+    Function,
+    finished,
+    flushed,
+    is_subnormal,
+    kept_in_f32,
+    lifted,
+)
 from interp.envelope.ops.arithmetic import maximum, minimum
 from interp.exact.conversion import total_order, type_of, widened
 from interp.ops import data_movement
@@ -135,12 +142,18 @@ def clamp(min: Enclosure, operand: Enclosure, max: Enclosure) -> Enclosure:
 
 
 def select(pred: Enclosure, on_true: Enclosure, on_false: Enclosure) -> Enclosure:
-    """Enclose the hull of both sides where the predicate is open."""
+    """Enclose the hull of both sides where the predicate is open; subnormals may be flushed, as a
+    select by a comparison of both sides may become a minimum or maximum."""
     chosen = where(pred.low, on_true, on_false)
-    if pred.is_point:
-        return chosen
     open_ = ~pred.low & pred.high
-    return where(open_, hull(on_true, on_false), chosen) if open_.any() else chosen
+    if not pred.is_point and open_.any():
+        chosen = where(open_, hull(on_true, on_false), chosen)
+    if not budget.current().flushes or not chosen.element_type.is_float:
+        return chosen
+    subnormal = is_subnormal(chosen.low) | is_subnormal(chosen.high)
+    if not subnormal.any():
+        return chosen
+    return where(subnormal, finished("select", chosen.low, chosen.high, chosen.nan), chosen)
 
 
 def complex_(real: Enclosure, imag: Enclosure) -> Enclosure:
