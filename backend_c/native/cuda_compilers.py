@@ -6,10 +6,8 @@ toolkit and no compiler of C on the machine.
 
 from __future__ import annotations
 
-import importlib.util
-import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache as once
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,13 +16,14 @@ import cffi
 
 from backend_c.native.cache import CUBIN, Cache, found, publish, workspace
 from backend_c.native.cuda_driver import declarations
+from backend_c.native.nvidia_libraries import nvidia_libraries
 from backend_c.native.toolchain import RUNTIME, Compiler, digest, require, run
 from hlo.errors import ToolchainError
 
 # numerics.md: no fused multiply-adds; divisions, roots and subnormals as IEEE 754 has them.
 EXACT_FLAGS = ("--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
 _CALLS = RUNTIME / "cuda" / "nvrtc_calls.h"
-_LIBRARY = re.compile(r"libnvrtc\.so\.(\d+)")
+_ENDINGS = (".13", ".12", "")
 _ERROR_LINES = 8
 # NVRTC has no headers of C; memcpy and memset it knows itself.
 _STDINT = RUNTIME / "cuda" / "nvrtc_stdint.h"
@@ -67,7 +66,8 @@ def find_cuda_compiler(environ: Mapping[str, str]) -> CudaCompiler:
         version = run([path, "--version"])
         if version.returncode == 0:
             return Nvcc(path, version.stdout)
-    for library in _libraries(environ):
+    chosen = environ.get("HLO_NVRTC", "")
+    for library in nvidia_libraries("nvrtc", _ENDINGS, chosen):
         return Nvrtc(library)
     raise ToolchainError(
         "no compiler of CUDA: install NVRTC (pip install nvidia-cuda-nvrtc) or put nvcc on the path"
@@ -155,28 +155,3 @@ def _declared() -> Any:
     ffi = cffi.FFI()
     ffi.cdef(declarations(_CALLS))
     return ffi
-
-
-def _libraries(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the places where NVRTC may be: HLO_NVRTC, Python's packages, the loader's path."""
-    if chosen := environ.get("HLO_NVRTC", ""):
-        yield chosen
-        return
-    spec = importlib.util.find_spec("nvidia")
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    files = [file for place in places for file in Path(place).glob("*/lib/libnvrtc.so.*")]
-    versions = [(int(match[1]), str(file)) for file in files
-                if (match := _LIBRARY.fullmatch(file.name))]  # fmt: skip
-    yield from (file for _, file in sorted(versions, reverse=True))
-    for name in ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"):
-        if _loads(name):
-            yield name
-
-
-def _loads(name: str) -> bool:
-    """Return whether the loader finds a library."""
-    try:
-        _declared().dlopen(name)
-    except OSError:
-        return False
-    return True
