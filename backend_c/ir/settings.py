@@ -47,6 +47,9 @@ FAST_GRAIN = 1 << 18
 MOST_PACKED = 1 << 26
 # Bytes: less is copied in the time that following a pointer takes.
 LEAST_EXCHANGED = 1024
+# Tiles of cuBLASLt have so many rows and columns, and products of 8 such cubes (2**24
+# multiplications, less than a microsecond of tensor cores) take no longer than a launch.
+LIBRARY_SIDE = 128
 # Elements: of fewer, what all of them share of a loop's state takes as long.
 LEAST_INTERCHANGED = 256
 
@@ -59,7 +62,8 @@ class Settings:
     threads. ``most_packed`` is how many left factors of an exact contraction are packed at once.
     Loop state of ``least_exchanged`` bytes or more is double-buffered, if it can be, instead of
     copied. Loops over maps of ``least_interchanged`` elements or more are interchanged: blocks of
-    elements outside, trips inside.
+    elements outside, trips inside. Products of matrices without a side shorter than
+    ``library_side``, and of 8 times the work of such a cube, are a library's, where one is found.
 
     ``has_blocks``: the target runs blocks of threads that share memory, as CUDA does.
     ``is_scalar``: it has neither threads nor lanes nor memory to spare, as microcontrollers;
@@ -72,6 +76,7 @@ class Settings:
     most_packed: int = MOST_PACKED
     least_exchanged: int = LEAST_EXCHANGED
     least_interchanged: int = LEAST_INTERCHANGED
+    library_side: int = sys.maxsize
     has_blocks: bool = False
     is_scalar: bool = False
     optimize: Optimize = Optimize.SPEED
@@ -101,7 +106,12 @@ def launched(numerics: Numerics) -> Settings:
     each trip.
     """
     return Settings(
-        numerics, grain=1, least_exchanged=sys.maxsize, least_interchanged=2, has_blocks=True
+        numerics,
+        grain=1,
+        least_exchanged=sys.maxsize,
+        least_interchanged=2,
+        library_side=LIBRARY_SIDE,
+        has_blocks=True,
     )
 
 
