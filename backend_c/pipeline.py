@@ -6,6 +6,7 @@ text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ rende
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -23,8 +24,9 @@ from backend_c.explain.profile import Profile
 from backend_c.ir.settings import Numerics, Optimize, Settings, Simd, alone, launched, threaded
 from backend_c.lower.buffers import allocate_apart
 from backend_c.lower.lowering import lower
-from backend_c.lower.plan import Plan
+from backend_c.lower.plan import Plan, has_products
 from backend_c.native.cache import Directory, default_directory, open_cache
+from backend_c.native.cublas_lt import CublasLt, find_cublas_lt
 from backend_c.native.cuda_compilers import CudaCompiler, cubin, find_cuda_compiler
 from backend_c.native.cuda_driver import Device, Driver, LoadedModule
 from backend_c.native.cuda_emulation import (
@@ -73,6 +75,7 @@ def compile(
     *,
     target: Literal["cuda"],
     cache: Directory | None = None,
+    cublaslt: bool = True,
 ) -> CudaExecutable: ...
 
 
@@ -83,6 +86,7 @@ def compile(
     target: str = "openmp",
     threads: int | None = None,
     cache: Directory | None = None,
+    cublaslt: bool = True,
 ) -> Executable | CudaExecutable: ...
 
 
@@ -92,6 +96,7 @@ def compile(
     target: str = "openmp",
     threads: int | None = None,
     cache: Directory | None = None,
+    cublaslt: bool = True,
 ) -> Executable | CudaExecutable:
     """Compile a module to a library in this process, or to kernels on the first GPU.
 
@@ -101,7 +106,8 @@ def compile(
     the first time it takes some two seconds to give known answers (:mod:`backend_c.probe`). If it
     does not with its flags, it gets others: a CompilerWarning says so.
 
-    ``target="cuda"``: the compiler is nvcc, else NVRTC (docs/cuda.md).
+    ``target="cuda"``: the compiler is nvcc, else NVRTC (docs/cuda.md). With ``cublaslt`` fast
+    products of large matrices are cuBLASLt's, where that is found.
 
     Raises VerifyError if the module means nothing, Unsupported for what the backend does not take,
     ToolchainError for what the compiler or the cache does not, and DeviceError if there is no GPU.
@@ -114,9 +120,10 @@ def compile(
         raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
     if threads is not None:
         raise ArgumentError("threads are those of OpenMP: target cuda takes none")
-    plan = lowered(module, settings)  # raises what there is to raise of the module
+    plan = lowered(module, _limited(settings, cublaslt))  # raises what there is to raise of it
     device, compiler = Device(Driver()), find_cuda_compiler(os.environ)
-    (made,) = on_device([(module, plan)], device, compiler, cache)
+    library = find_cublas_lt(device, os.environ) if has_products(plan) else None
+    (made,) = on_device([(module, plan)], device, compiler, cache, library)
     return made
 
 
@@ -125,9 +132,10 @@ def on_device(
     device: Device,
     compiler: CudaCompiler,
     cache: Directory | None = None,
+    library: CublasLt | None = None,
 ) -> list[CudaExecutable]:
-    """Compile modules with their plans as one unit of kernels on a device; raise as
-    :func:`compile`."""
+    """Compile modules with their plans as one unit of kernels on a device, whose products of
+    matrices ``library`` computes if it takes them; raise as :func:`compile`."""
     text, parts = cuda_parts([plan for _, plan in planned])
     kept = open_cache(cache or default_directory(os.environ))
     loaded = LoadedModule(device, cubin(text, device.architecture, compiler, kept))
@@ -139,6 +147,7 @@ def on_device(
             [(p.name, p.shape) for p in module.entry.parameters],
             module.entry.root_instruction.shape,
             source,
+            library=library,
         )
         for (module, _), (host, _) in zip(planned, parts, strict=True)
     ]
@@ -236,6 +245,7 @@ def emit(
     compiler: str | None = None,
     no_double: bool = False,
     simd: str | None = None,
+    cublaslt: bool = True,
 ) -> dict[str, bytes]:
     """Emit a module as files by name: C, self-contained C99, or a project of CUDA.
 
@@ -248,7 +258,8 @@ def emit(
     ``size``; ``compiler`` is the command of a gcc, which is run to tell in ``manifest.json`` the
     bytes of code and of stack that it makes; ``no_double`` makes a program that takes double
     precision Unsupported; ``simd`` is ``auto``, the default, ``none`` or
-    ``cmsis``, how products of bytes are taken several at a time. Raises as :func:`compile`.
+    ``cmsis``, how products of bytes are taken several at a time. Of the target cuda: without
+    ``cublaslt`` products of matrices are never a library's. Raises as :func:`compile`.
     """
     dialect = _require(target)
     wished = (
@@ -265,10 +276,12 @@ def emit(
             "a name, external weights, a most workspace, what to optimize for, a compiler to"
             f" measure, no doubles and simd are for the target {EMBEDDED.name}"
         )
+    if dialect is not CUDA and not cublaslt:
+        raise Unsupported(f"to do without cuBLASLt is for the target {CUDA.name}")
     given = None if recorded is None else Recorded(module, *recorded)
     goal = _choice(Optimize, "optimize", Optimize.SPEED if optimize is None else optimize)
     pairs = _choice(Simd, "simd", Simd.AUTO if simd is None else simd)
-    settings = settings_for(numerics, dialect)
+    settings = _limited(settings_for(numerics, dialect), cublaslt)
     if dialect is EMBEDDED:
         settings = replace(settings, optimize=goal, packs_products=pairs is not Simd.NONE)
     plan = lowered(module, settings)
@@ -324,6 +337,11 @@ def _require_one_rank(module: Module) -> None:
 def settings_for(numerics: str, dialect: Dialect = OPENMP) -> Settings:
     """Return the settings for numerics by name; raise Unsupported for an unknown one."""
     return _SETTINGS.get(dialect.name, threaded)(_choice(Numerics, "numerics", numerics))
+
+
+def _limited(settings: Settings, cublaslt: bool) -> Settings:
+    """Return settings by which no product of matrices is a library's, unless ``cublaslt``."""
+    return settings if cublaslt else replace(settings, library_side=sys.maxsize)
 
 
 def _choice(kind: type[_Choice], what: str, name: str) -> _Choice:

@@ -80,9 +80,15 @@ def _target(name: str, listing: Listing, numbers: dict[tuple[str, str], int]) ->
     """Describe a target's code: the C and loop nests of each function; for each step its function,
     the instructions that it computes, those that stored its arrays, and the ranges of lines that
     compute each instruction."""
+    # After the text, whose lines are numbered.
+    notes = {
+        called.function: f"/* by {called.library} in its stead, where that is found */\n"
+        for called in listing.steps
+        if called.library
+    }
     return {
         "name": _LANGUAGES[name],
-        "functions": dict(listing.texts),
+        "functions": {name: text + notes.get(name, "") for name, text in listing.texts.items()},
         "nests": {
             function: [list(astuple(nest)) for nest in loop_nests(text)]
             for function, text in listing.texts.items()

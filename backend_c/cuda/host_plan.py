@@ -19,7 +19,20 @@ from backend_c.cuda.geometry import Geometry, geometry
 from backend_c.cuda.threads import launch_shape
 from backend_c.ir.gpu import LARGEST_BLOCK
 from backend_c.lower.buffers import ALIGNMENT
-from backend_c.lower.plan import Branch, Buffer, Copy, Exchange, Launch, Origin, Plan, Repeat, Step
+from backend_c.lower.matrix_product import MatrixProduct
+from backend_c.lower.plan import (
+    Branch,
+    Buffer,
+    Copy,
+    Exchange,
+    Launch,
+    Multiply,
+    Origin,
+    Plan,
+    Repeat,
+    Step,
+    in_order,
+)
 from backend_c.render.c_types import memory_type
 from backend_c.render.statements import block_size
 from backend_c.render.translation_units import (
@@ -32,6 +45,8 @@ from backend_c.render.translation_units import (
 from hlo.types import PRED, ArrayShape
 
 RANDOM_BYTES = 32  # of the struct hlo_seed, runtime/hlo_random.h
+# What NVIDIA recommends for sm_90; one for all products of a program, which follow each other.
+LIBRARY_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +81,24 @@ class LaunchKernel:
     origin: Origin
     takes_seed: bool = False
     most_threads: int = LARGEST_BLOCK
+
+
+@dataclass(frozen=True, slots=True)
+class MultiplyMatrices:
+    """Multiply matrices by cuBLASLt if it is found and takes the product, else by ``launches``.
+
+    ``number`` counts the products in the order of the text. The library may use LIBRARY_BYTES at
+    ``workspace``.
+    """
+
+    number: int
+    product: MatrixProduct
+    lhs: Place
+    rhs: Place
+    result: Place
+    workspace: Place
+    launches: tuple[LaunchKernel, ...]
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +148,7 @@ class HostSwitch:
     cases: tuple[tuple[HostStep, ...], ...]
 
 
-HostStep = LaunchKernel | CopyBytes | FillBytes | HostLoop | HostSwitch
+HostStep = LaunchKernel | MultiplyMatrices | CopyBytes | FillBytes | HostLoop | HostSwitch
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,25 +172,34 @@ class HostPlan:
 def host_plan(plan: Plan, program: Program) -> HostPlan:
     """Build the host plan of a plan whose kernels are split into phases and rendered."""
     uses_seed = any(kernel.uses_seed for kernel in plan.kernels)
-    end = -(-program.workspace_bytes // ALIGNMENT) * ALIGNMENT
-    random = Place("workspace", end)
-    steps = _Steps(plan, program, random)
+    end = program.workspace_bytes
+    has_products = any(isinstance(step, Multiply) for _, step in in_order(plan.steps))
+    random, end = _behind(end, RANDOM_BYTES * uses_seed)
+    library, end = _behind(end, LIBRARY_BYTES * has_products)
+    steps = _Steps(plan, program, random, library)
     made = [*steps.starting(), *steps.of(plan.steps)] if uses_seed else steps.of(plan.steps)
     return HostPlan(
         tuple(made),
         tuple(buffer.shape for buffer in with_sizes(plan.arguments)),
         tuple(buffer.shape for buffer in with_sizes(plan.results)),
         program.constants,
-        end + RANDOM_BYTES if uses_seed else program.workspace_bytes,
+        end,
         uses_seed,
     )
+
+
+def _behind(end: int, size: int) -> tuple[Place, int]:
+    """Return the place of some bytes behind the workspace, and where that ends then."""
+    start = -(-end // ALIGNMENT) * ALIGNMENT
+    return Place("workspace", start), start + size if size else end
 
 
 class _Steps:
     """Translate the steps of a plan into those of the host."""
 
-    def __init__(self, plan: Plan, program: Program, random: Place) -> None:
+    def __init__(self, plan: Plan, program: Program, random: Place, library: Place) -> None:
         self._plan, self._program, self._counts = plan, program, Counts(plan)
+        self._library, self._products = library, itertools.count()
         self._random = Operand("seed", random, "hlo_seed", 1, is_written=True)
         self._launches, self._readings = itertools.count(), itertools.count()
         self._filled = {b: byte for b, value in plan.constants if (byte := _one_byte(value)) >= 0}
@@ -178,6 +220,8 @@ class _Steps:
         match step:
             case Launch():
                 yield self._launch(step)
+            case Multiply():
+                yield self._multiply(step)
             case Copy(source, target):
                 if source in self._filled and source.bytes:
                     yield FillBytes(places[target], self._filled[source], source.bytes)
@@ -194,6 +238,12 @@ class _Steps:
                 number, is_pred = next(self._readings), selector.shape.element_type is PRED
                 inner = tuple(self.of(case) for case in cases)
                 yield HostSwitch(number, places[selector], is_pred, inner)
+
+    def _multiply(self, step: Multiply) -> MultiplyMatrices:
+        number, of, places = next(self._products), step.product, self._program.places
+        own = [one for one in self.of(step.launches) if isinstance(one, LaunchKernel)]
+        at = places[of.lhs], places[of.rhs], places[of.result], self._library
+        return MultiplyMatrices(number, of.product, *at, tuple(own), step.origin)
 
     def _launch(self, step: Launch) -> LaunchKernel:
         kernel, name = self._plan.kernels[step.kernel], self._program.kernel_names[step.kernel]
@@ -233,6 +283,8 @@ def inner(step: HostStep) -> tuple[HostStep, ...]:
             return (*condition, *body)
         case HostSwitch(_, _, _, cases):
             return tuple(one for case in cases for one in case)
+        case MultiplyMatrices():
+            return step.launches
         case _:
             return ()
 

@@ -34,7 +34,7 @@ from backend_c.ir.loop_ir import (
     is_mutable,
     subexpressions,
 )
-from backend_c.lower.plan import Buffer, Launch, Plan, Step, map_steps
+from backend_c.lower.plan import Buffer, Launch, Multiply, Plan, Step, map_steps
 from hlo.types import S64, ArrayShape
 
 _TRIP = Array("trip", S64, 1)  # the number of a trip, an input of the kernels of its phases
@@ -57,8 +57,10 @@ def split(plan: Plan) -> Plan:
             return (step,)
         numbered, kept = parts[step.kernel]
         places = tuple(result.buffer(ArrayShape(array.element_type, (1,))) for array in kept)
-        step = replace(step, scratch=(*step.scratch, *places))
-        return tuple(trips.launched(step, numbered))
+        product, origin = step.product, step.origin
+        step = replace(step, scratch=(*step.scratch, *places), product=None)
+        launches = tuple(trips.launched(step, numbered))
+        return launches if product is None else (Multiply(product, launches, origin),)
 
     return replace(result, steps=map_steps(plan.steps, relaunched))
 

@@ -14,9 +14,11 @@ from backend_c.cuda.host_plan import (
     HostStep,
     HostSwitch,
     LaunchKernel,
+    MultiplyMatrices,
     in_text_order,
     launches,
 )
+from backend_c.emit.cuda_products import product_lines, products_of, products_text
 from backend_c.emit.origin_comments import safe_name, safe_shape
 from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.render.c_types import memory_type
@@ -55,6 +57,9 @@ _WAITS = """Loops and branches depend on values that it reads back: it waits for
  * cannot be one that is captured as a graph."""
 _DOES_NOT_WAIT = """It waits for nothing: a stream that is captured as a graph takes it, too
  * (cudaStreamBeginCapture)."""
+_STARTS = """
+ *
+ * The first run on a device starts cuBLASLt, if it is found: not in a stream that is captured."""
 _PROLOGUE = """\
 /* The host's part of a compiled HLO module: which kernels run, in which order, on what.
  *
@@ -177,7 +182,9 @@ def header_text(host: HostPlan) -> str:
     lines += ["/* Runs the module.", " *", *told, " */"]
     lines += [f"int module_run({_joined(parameters(host))});", ""]
     lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
-    return _HEADER.format(waiting=_WAITS if waits else _DOES_NOT_WAIT) + "\n".join(lines)
+    waiting = _WAITS if waits else _DOES_NOT_WAIT
+    waiting += _STARTS if products_of(host) else ""
+    return _HEADER.format(waiting=waiting) + "\n".join(lines)
 
 
 def parameters(host: HostPlan) -> list[str]:
@@ -233,7 +240,7 @@ def launch_text(host: HostPlan) -> str:
     parts += [_LAUNCH] * plain + [_RANDOM] * host.uses_seed
     parts += [_COPY] * any(isinstance(step, CopyBytes) for step in steps)
     parts += [_READ] * any(isinstance(step, HostLoop | HostSwitch) for step in steps)
-    parts += ["}  // namespace\n\n", _CONSTANTS if host.constants else ""]
+    parts += ["}  // namespace\n\n", _CONSTANTS if host.constants else "", products_text(host)]
     lines = [*_blocks(lines), *lines]
     used = set(_WORD.findall("\n".join(lines)))
     unused = [f"(void){name};" for name in _names(host) if name not in used]
@@ -276,6 +283,10 @@ def _step(step: HostStep) -> list[str]:
     match step:
         case LaunchKernel():
             return _launch(step)
+        case MultiplyMatrices():
+            places = (step.lhs, step.rhs, step.result, step.workspace)
+            otherwise = [line for one in step.launches for line in _launch(one)]
+            return product_lines(step, list(map(_address, places)), otherwise)
         case CopyBytes(source, target, size):
             words = f"{_address(target)}, {_address(source)}, {size}"
             return [f"REQUIRE(copied({words}, stream));"]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches
 from backend_c.emit.cuda_launch import header_text, kernel_table, kernels_header, launch_text
+from backend_c.emit.cuda_products import products_of
 from backend_c.emit.origin_comments import origin_comment
 from backend_c.lower.plan import Origin
 from backend_c.render.translation_units import LAUNCHED
@@ -51,6 +52,10 @@ if(MODULE_TRACE)
 endif()
 set_target_properties(module PROPERTIES POSITION_INDEPENDENT_CODE ON)
 """
+_LIBRARY = "; by cuBLASLt where it is found"
+# A library that is loaded at run time, if it is there.
+_CMAKE_PRODUCTS = """target_link_libraries(module PUBLIC ${CMAKE_DL_LIBS})
+"""
 _CMAKE_MAIN = """
 add_executable(main main.cu)
 target_link_libraries(main PRIVATE module)
@@ -67,7 +72,9 @@ def project_files(text: str, host: HostPlan, has_main: bool) -> dict[str, bytes]
         "kernels.h": kernels_header(names, host),
         "launch.cu": launch_text(host),
         "module.h": header_text(host),
-        "CMakeLists.txt": _CMAKE + _CMAKE_MAIN * has_main,
+        "CMakeLists.txt": "".join(
+            [_CMAKE, _CMAKE_PRODUCTS * bool(products_of(host)), _CMAKE_MAIN * has_main]
+        ),
     }
     return {name: content.encode() for name, content in files.items()}
 
@@ -77,7 +84,11 @@ def _commented(text: str, host: HostPlan) -> str:
     by_kernel: dict[str, list[LaunchKernel]] = {}
     for step in launches(host):
         by_kernel.setdefault(step.kernel, []).append(step)
-    comments = {name: origin_comment(_origins(steps)) for name, steps in by_kernel.items()}
+    of_products = {launch.kernel for step in products_of(host) for launch in step.launches}
+    comments = {
+        name: origin_comment(_origins(steps), _LIBRARY if name in of_products else "")
+        for name, steps in by_kernel.items()
+    }
     return _with_comments(text, comments)
 
 

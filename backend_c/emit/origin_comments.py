@@ -31,14 +31,16 @@ def safe_shape(shape: object) -> str:
     return _NOT_SHAPE.sub("_", text if len(text) <= _MOST_SHAPE else f"{text[:_MOST_SHAPE]}...")
 
 
-def origin_comment(origins: Sequence[Origin]) -> str:
-    """Return a comment with the instructions of a kernel's launches, the first one in full."""
+def origin_comment(origins: Sequence[Origin], note: str = "") -> str:
+    """Return a comment with the instructions of a kernel's launches, the first one in full, and a
+    note.
+    """
     names = [safe_name(o.instruction) for o in origins[:_MOST_LAUNCHES] if o.instruction]
     if not names:
         return ""
     more = len(origins) - len(names)
     told = ", ".join(f"%{name}" for name in names) + (f" and {more} more" if more > 0 else "")
-    lines = [f"{told} of {safe_name(origins[0].computation)}"]
+    lines = [f"{told} of {safe_name(origins[0].computation)}{note}"]
     if origins[0].computes is not None:
         lines += _instructions(origins[0].computes)
     return "/* " + "\n * ".join(lines) + " */\n"

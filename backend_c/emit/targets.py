@@ -17,6 +17,7 @@ from backend_c.cuda.host_plan import (
     HostStep,
     HostSwitch,
     LaunchKernel,
+    MultiplyMatrices,
     host_plan,
 )
 from backend_c.emit import openmp_project
@@ -32,6 +33,7 @@ from backend_c.emit.origin_comments import origin_comment
 from backend_c.emit.reachable_c import with_reachable_parts
 from backend_c.emit.workspace_limit import required_workspace
 from backend_c.ir.settings import Optimize, Simd
+from backend_c.lower.matrix_product import Matrix
 from backend_c.lower.plan import Plan
 from backend_c.native.toolchain import RUNTIME
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
@@ -156,7 +158,9 @@ def _step(step: HostStep) -> dict[str, object]:
     Pointers are ``arguments[n]``, ``results[n]``, or an offset into the constants or the workspace.
     The shape of a launch constrains its size: ``single`` is one block of one thread, ``block`` one
     block of any size, ``grid`` any number of them, ``warps`` the same of whole warps.
-    ``most_threads`` is the largest block that a kernel takes. ``seed`` is the one of a run.
+    ``most_threads`` is the largest block that a kernel takes. ``seed`` is the one of a run. A
+    ``product`` of matrices (their number, m, n, k) is what a library may compute in place of its
+    launches, with some bytes at ``workspace``.
     """
 
     def inner(steps: Sequence[HostStep]) -> list[dict[str, object]]:
@@ -175,6 +179,15 @@ def _step(step: HostStep) -> dict[str, object]:
                 "most_threads": step.most_threads,
                 "shared_bytes": shared,
             }
+        case MultiplyMatrices(_, product, lhs, rhs, result):
+            return {
+                "product": [product.batch, product.m, product.n, product.k],
+                "lhs": _matrix(lhs, product.lhs),
+                "rhs": _matrix(rhs, product.rhs),
+                "result": {"at": _address(result), "type": str(product.result_type)},
+                "workspace": _address(step.workspace),
+                "launches": inner(step.launches),
+            }
         case CopyBytes(source, target, size):
             return {"copy": size, "from": _address(source), "to": _address(target)}
         case FillBytes(target, value, size):
@@ -189,6 +202,17 @@ def _step(step: HostStep) -> dict[str, object]:
             }
         case HostSwitch(_, selector, _, cases):
             return {"branch": _address(selector), "cases": [inner(case) for case in cases]}
+
+
+def _matrix(place: Place, matrix: Matrix) -> dict[str, object]:
+    """Describe a factor of a product as JSON: the strides of :class:`Matrix`, in elements."""
+    return {
+        "at": _address(place),
+        "type": str(matrix.element_type),
+        "pitch": matrix.pitch,
+        "batch_stride": matrix.batch_stride,
+        "lines": "along k" if matrix.is_along_k else "across k",
+    }
 
 
 def _address(place: Place) -> str:

@@ -16,6 +16,7 @@ from backend_c.lower.plan import (
     Copy,
     Exchange,
     Launch,
+    Multiply,
     Origin,
     Plan,
     Repeat,
@@ -119,6 +120,8 @@ class Describer:
                 return replace(row, kind=instruction.opcode if instruction else "while")
             case Branch():
                 return replace(row, kind="conditional")
+            case Multiply(product):
+                return replace(row, kind="product", shapes=(str(product.result.shape),))
 
     def _launch(self, row: Row, launch: Launch) -> Row:
         """Describe the launch of a kernel."""

@@ -15,7 +15,17 @@ from backend_c.explain.computed_lines import (
 )
 from backend_c.explain.describer import joined, members, written_buffers, written_origins
 from backend_c.lower.buffers import workspace_lifetimes
-from backend_c.lower.plan import Buffer, Launch, Plan, Repeat, Step, in_order, inner_steps
+from backend_c.lower.matrix_product import LIBRARY
+from backend_c.lower.plan import (
+    Buffer,
+    Launch,
+    Multiply,
+    Plan,
+    Repeat,
+    Step,
+    in_order,
+    inner_steps,
+)
 from backend_c.render.marked_statements import unmarked
 from backend_c.render.statements import LAUNCH_BOUNDS
 from backend_c.render.translation_units import Program
@@ -37,12 +47,14 @@ class Called:
     ``arrays`` maps the function's arrays to the instruction that stored them last, where known: a
     parameter, or the result of a step. ``lines`` maps instructions to lines of the function, from
     0; one without lines of its own, as the broadcast of a constant, has those of its users.
+    ``library`` computes the step where it is found, in place of the function.
     """
 
     function: str
     computes: tuple[Named, ...]
     arrays: Mapping[str, Named]
     lines: Mapping[Named, tuple[int, ...]]
+    library: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +114,7 @@ def listing(
     operands = {
         Named(c.name, i.name): i.operands for c in before.computations for i in c.instructions
     }
-    for number, (_, step) in enumerate(in_order(plan.steps)):
+    for number, step in enumerate(_with_code(plan)):
         called = steps[number]
         if isinstance(step, Launch) and called.function in functions:
             origins, launches = plan.kernels[step.kernel].origins, joined(step.origin)
@@ -117,7 +129,8 @@ def _called(before: Module, groups: Groups, plan: Plan, program: Program) -> Ite
     """Yield the description of each step's code, in order."""
     computations = {c.name: c for c in before.computations}
     stored, first = _parameters(before, plan), _first_stores(plan)
-    for _, step in in_order(plan.steps):
+    products = _of_products(plan)
+    for step in _with_code(plan):
         computes = [
             Named(origin.computation, name)
             for origin in joined(step.origin)
@@ -131,7 +144,20 @@ def _called(before: Module, groups: Groups, plan: Plan, program: Program) -> Ite
                 first[buffer] = Named(origin.computation, origin.instruction)
             known = {array.name: stored.get(b) or first.get(b) for array, b in pairs}
             arrays = {name: named for name, named in known.items() if named is not None}
-        yield Called(function, tuple(dict.fromkeys(computes)), arrays, {})
+        library = LIBRARY if isinstance(step, Launch) and step.kernel in products else ""
+        yield Called(function, tuple(dict.fromkeys(computes)), arrays, {}, library)
+
+
+def _with_code(plan: Plan) -> Iterator[Step]:
+    """Yield the steps in order; of products of matrices the launches alone, whose code there is."""
+    return (step for _, step in in_order(plan.steps) if not isinstance(step, Multiply))
+
+
+def _of_products(plan: Plan) -> set[int]:
+    """Return the kernels that are launched where a library multiplies no matrices."""
+    inner = (one for _, step in in_order(plan.steps) if isinstance(step, Multiply)
+             for one in step.launches)  # fmt: skip
+    return {one.kernel for one in inner if isinstance(one, Launch)}
 
 
 def _parameters(before: Module, plan: Plan) -> dict[Buffer, Named]:
@@ -179,7 +205,7 @@ def _step_numbers(plan: Plan) -> list[int]:
     def visit(step: Step) -> None:
         nonlocal count
         ticks.append(count)
-        count += 1
+        count += not isinstance(step, Multiply)
         for inner in inner_steps(step):
             visit(inner)
         if isinstance(step, Repeat):

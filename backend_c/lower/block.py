@@ -18,7 +18,18 @@ from backend_c.ir.settings import Settings
 from backend_c.lower.columns import Columns
 from backend_c.lower.kernel_arguments import inputs_of
 from backend_c.lower.kernel_builder import KernelBuilder
-from backend_c.lower.plan import Buffer, Copy, Launch, Origin, Plan, Step, Value, View
+from backend_c.lower.matrix_product import matrix_product
+from backend_c.lower.plan import (
+    Buffer,
+    Copy,
+    Launch,
+    Origin,
+    Plan,
+    ProductOf,
+    Step,
+    Value,
+    View,
+)
 from hlo.module import Computation, Module
 from hlo.passes.common_subexpressions import computation_key
 from hlo.types import S32, ArrayShape, Shape, element_type_of
@@ -75,8 +86,22 @@ class Block:
         inputs = (*inputs, *map(self.constant, kernel.tables))
         number = len(self.plan.kernels) - 1
         origin = replace(self.origin, computes=computation, in_place=patched is not None)
-        self.steps.append(Launch(number, inputs, tuple(written), tuple(scratch), origin))
+        product = self._product(computation, operands, outputs)
+        launch = Launch(number, inputs, tuple(written), tuple(scratch), origin, product)
+        self.steps.append(launch)
         return result
+
+    def _product(
+        self, computation: Computation, operands: Sequence[Value], outputs: Sequence[Buffer]
+    ) -> ProductOf | None:
+        """Return the product of dense matrices that a launch is; None if it is another thing."""
+        product = matrix_product(computation, self.settings)
+        if product is None:
+            return None
+        lhs, rhs = (operands[factor.parameter] for factor in (product.lhs, product.rhs))
+        assert isinstance(lhs, Buffer) and isinstance(rhs, Buffer), "operands of a dot are arrays"
+        is_dense = all(buffer.view is None for buffer in (lhs, rhs, *outputs))
+        return ProductOf(product, lhs, rhs, outputs[0]) if is_dense else None
 
     def _built(
         self,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from backend_c.ir.loop_ir import Kernel
+from backend_c.lower.matrix_product import MatrixProduct
 from hlo.module import Computation
 from hlo.types import ArrayShape
 
@@ -77,12 +78,36 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Run a kernel on buffers: its inputs, outputs and scratch arrays in order."""
+    """Run a kernel on buffers: its inputs, outputs and scratch arrays in order.
+
+    ``product`` is the product of matrices that the kernel computes and nothing else; a target that
+    has a library for those makes a :class:`Multiply` of it.
+    """
 
     kernel: int
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]
+    origin: Origin = field(default=Origin(), compare=False)
+    product: ProductOf | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProductOf:
+    """Name the buffers of a product of matrices."""
+
+    product: MatrixProduct
+    lhs: Buffer
+    rhs: Buffer
+    result: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply:
+    """Multiply matrices by a library where there is one, else by ``launches``."""
+
+    product: ProductOf
+    launches: tuple[Step, ...]
     origin: Origin = field(default=Origin(), compare=False)
 
 
@@ -129,7 +154,7 @@ class Branch:
     origin: Origin = field(default=Origin(), compare=False)
 
 
-Step = Launch | Copy | Exchange | Repeat | Branch
+Step = Launch | Multiply | Copy | Exchange | Repeat | Branch
 
 
 @dataclass(slots=True)
@@ -163,6 +188,8 @@ def with_steps(step: Step, change: Callable[[tuple[Step, ...]], tuple[Step, ...]
             return replace(step, condition=change(condition), body=change(body))
         case Branch(_, cases):
             return replace(step, cases=tuple(map(change, cases)))
+        case Multiply(_, launches):
+            return replace(step, launches=change(launches))
         case _:
             return step
 
@@ -194,12 +221,14 @@ def with_launched_kernels(plan: Plan) -> Plan:
 
 
 def inner_steps(step: Step) -> tuple[Step, ...]:
-    """Return the steps directly inside a loop or a branch, in order."""
+    """Return the steps directly inside a loop, a branch or a product, in order."""
     match step:
         case Repeat(condition, _, body):
             return (*condition, *body)
         case Branch(_, cases):
             return tuple(inner for case in cases for inner in case)
+        case Multiply(_, launches):
+            return launches
         case _:
             return ()
 
@@ -209,6 +238,8 @@ def buffers_of(step: Step) -> tuple[Buffer, ...]:
     match step:
         case Launch(_, inputs, outputs, scratch):
             return (*inputs, *outputs, *scratch)
+        case Multiply(product):
+            return (product.lhs, product.rhs, product.result)
         case Copy(source, target) | Exchange(source, target):
             return (source, target)
         case Repeat(_, predicate, _):
@@ -224,6 +255,12 @@ def in_order(steps: Sequence[Step], depth: int = 0) -> Iterator[tuple[int, Step]
         yield from in_order(inner_steps(step), depth + 1)
 
 
+def has_products(plan: Plan) -> bool:
+    """Return whether a library may compute a product of matrices of a plan."""
+    steps = (step for _, step in in_order(plan.steps))
+    return any(isinstance(step, Launch) and step.product is not None for step in steps)
+
+
 def read_and_changed(step: Step) -> tuple[set[Buffer], set[Buffer]]:
     """Return the buffers that a step and those inside it read, and those that they change.
 
@@ -236,6 +273,9 @@ def read_and_changed(step: Step) -> tuple[set[Buffer], set[Buffer]]:
             case Launch(_, inputs, outputs, scratch):
                 read.update(inputs)
                 changed.update(outputs, scratch)
+            case Multiply(product):
+                read |= {product.lhs, product.rhs}
+                changed.add(product.result)
             case Copy(source, target):
                 read.add(source)
                 changed.add(target)

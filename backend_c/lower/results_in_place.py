@@ -40,6 +40,7 @@ from backend_c.lower.plan import (
     Copy,
     Exchange,
     Launch,
+    Multiply,
     Plan,
     Repeat,
     Step,
@@ -193,6 +194,8 @@ class _Search:
                 return (replace(step, predicate=at(predicate)),)
             case Branch(selector, _):
                 return (replace(step, selector=at(selector)),)
+            case Multiply():
+                raise AssertionError("made of launches for CUDA: backend_c.cuda.phases")
 
 
 def _deeply_named(step: Step) -> Counter[Buffer]:

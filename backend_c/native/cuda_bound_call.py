@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from backend_c.cuda.host_plan import LaunchKernel
+from backend_c.cuda.host_plan import LaunchKernel, MultiplyMatrices
 from backend_c.native.cuda_driver import Device
-from backend_c.native.cuda_host_run import HostRun
-from backend_c.native.cuda_launches import launch_as_planned
+from backend_c.native.cuda_host_run import HostRun, Simple
+from backend_c.native.cuda_launches import computed_by
 from backend_c.native.device_arrays import DeviceArray, DeviceInput
 from backend_c.native.marshalling import Value
 
@@ -90,25 +90,29 @@ class BoundCall:
 
         Usual runs are queued before it, so that the GPU does not have to wait for the host.
         """
-        device, timed = self._steps.device, list[tuple[LaunchKernel, Any, Any]]()
+        device = self._steps.device
+        timed: list[tuple[LaunchKernel | MultiplyMatrices, Any, Any]] = []
         ahead = min(_MOST, math.ceil(_AHEAD / self.time(1, seed)))
         with self._running, device.current(), ExitStack() as stack:
 
-            def launcher(on: Device, step: LaunchKernel, *words: Any) -> None:
-                start, end = stack.enter_context(_events(on, 2))
-                on.driver.call("cuEventRecord", start, self._steps.stream)
-                launch_as_planned(on, step, *words)
-                on.driver.call("cuEventRecord", end, self._steps.stream)
+            def around(run: Callable[[Simple], None], step: Simple) -> None:
+                if not isinstance(step, LaunchKernel | MultiplyMatrices):
+                    run(step)
+                    return
+                start, end = stack.enter_context(_events(device, 2))
+                device.driver.call("cuEventRecord", start, self._steps.stream)
+                run(step)
+                device.driver.call("cuEventRecord", end, self._steps.stream)
                 timed.append((step, start, end))
 
             for _ in range(ahead):
                 self._steps.run(self._given, self._found, seed)
-            self._steps.run(self._given, self._found, seed, launcher)
+            self._steps.run(self._given, self._found, seed, around)
             self._steps.synchronize()
             elapsed = device.driver.made
             taken: dict[tuple[str, str], list[float]] = {}
             for step, start, end in timed:
-                key = step.kernel, step.origin.instruction
+                key = computed_by(step), step.origin.instruction
                 taken.setdefault(key, []).append(elapsed("cuEventElapsedTime", "float", start, end))
         found = [KernelTime(*key, len(times), sum(times)) for key, times in taken.items()]
         return sorted(found, key=lambda one: -one.milliseconds)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from backend_c.cuda.host_plan import HostPlan
+from backend_c.native.cublas_lt import CublasLt
 from backend_c.native.cuda_bound_call import BoundCall
 from backend_c.native.cuda_driver import Device, DeviceMemory, LoadedModule
 from backend_c.native.cuda_host_run import HostRun
@@ -28,7 +29,8 @@ from hlo.types import ArrayShape, Shape
 class CudaExecutable:
     """Run a program on the arrays of its parameters; ``source`` is its CUDA by file name.
 
-    ``parameters`` are the entry's names and shapes in order, ``result`` is its root's shape. Calls
+    ``parameters`` are the entry's names and shapes in order, ``result`` is its root's shape.
+    ``library`` computes the products of matrices that it takes. Calls
     from several threads run one after the other, as they share the workspace. What the program
     holds of the GPU is freed by :meth:`close`, or with the object.
     """
@@ -41,6 +43,8 @@ class CudaExecutable:
         result: Shape,
         source: Mapping[str, str],
         launcher: Launcher = launch_as_planned,
+        *,
+        library: CublasLt | None = None,
     ) -> None:
         self._module, self._device = module, module.device
         self._parameters, self._result = tuple(parameters), result
@@ -52,7 +56,7 @@ class CudaExecutable:
         fixed = {"constants": self._constants.address, "workspace": self._workspace.address}
         self._held: dict[tuple[str, int], DeviceMemory] = {}
         with self._device.current():
-            self._steps = HostRun(module, host, fixed, launcher)
+            self._steps = HostRun(module, host, fixed, launcher, library)
             self._upload(self._constants.address, host.constants)
             self._steps.synchronize()
 

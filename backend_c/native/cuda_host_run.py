@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from backend_c.cuda.host_plan import (
@@ -22,9 +23,12 @@ from backend_c.cuda.host_plan import (
     HostStep,
     HostSwitch,
     LaunchKernel,
+    MultiplyMatrices,
+    in_text_order,
     launches,
 )
 from backend_c.ir.gpu import STATIC_SHARED
+from backend_c.native.cublas_lt import CublasLt, PreparedProduct
 from backend_c.native.cuda_driver import Driver, DriverError, LoadedModule
 from backend_c.native.cuda_launches import Launcher, PreparedLaunch, launch_as_planned, one_of
 from backend_c.render.translation_units import Place
@@ -37,7 +41,9 @@ _FEWEST = 2  # steps of a stretch that is worth a graph
 _MOST_WRITTEN_OUT = 1 << 12  # steps of a loop, all trips together, that are one graph
 _HELD_BACK = 2  # runs with the same addresses before a stretch is captured
 
-Simple = LaunchKernel | CopyBytes | FillBytes
+Simple = LaunchKernel | MultiplyMatrices | CopyBytes | FillBytes
+# Runs a step, by the function that is given.
+Around = Callable[[Callable[[Simple], None], Simple], None]
 Blocks = Mapping[str, Sequence[int]]
 
 
@@ -49,7 +55,7 @@ class _Stretch:
 
     def __init__(self, steps: Sequence[Simple], moves: bool, driver: Driver, stream: Any) -> None:
         self.steps, self.moves = tuple(steps), moves
-        self.launches = [step for step in steps if isinstance(step, LaunchKernel)]
+        self.launches = [s for s in steps if isinstance(s, LaunchKernel | MultiplyMatrices)]
         self._driver, self._stream = driver, stream
         self._runs = 0  # with these addresses, without a graph
         self._graph: Any = None
@@ -111,11 +117,16 @@ class _Switch:
 _Part = _Stretch | _Loop | _Switch
 
 
-def _written_out(steps: Sequence[HostStep]) -> Iterator[HostStep]:
-    """Unroll the loops whose trip counts are known and small."""
+def _written_out(steps: Sequence[HostStep], products: Collection[int]) -> Iterator[HostStep]:
+    """Unroll the loops whose trip counts are known and small, and replace products of matrices by
+    the launches of kernels unless their numbers are in ``products``.
+    """
     for step in steps:
+        if isinstance(step, MultiplyMatrices) and step.number not in products:
+            yield from step.launches
+            continue
         if isinstance(step, HostLoop) and step.trips is not None:
-            body = list(_written_out(step.body))
+            body = list(_written_out(step.body, products))
             if step.trips * len(body) <= _MOST_WRITTEN_OUT:
                 yield from body * step.trips
                 continue
@@ -137,7 +148,8 @@ class HostRun:
     """Run the host plan of a loaded module on a stream of its own.
 
     ``fixed`` has the addresses of the constants and of the workspace. ``launcher`` makes each
-    launch; graphs are used only with the default one.
+    launch; graphs are used only with the default one. ``library`` computes the products of matrices
+    that it takes.
     """
 
     def __init__(
@@ -146,6 +158,7 @@ class HostRun:
         host: HostPlan,
         fixed: Mapping[str, int],
         launcher: Launcher = launch_as_planned,
+        library: CublasLt | None = None,
     ) -> None:
         self.device, self._host = module.device, host
         self._driver, self._fixed, self._launcher = module.device.driver, fixed, launcher
@@ -155,6 +168,11 @@ class HostRun:
         # An error is that of one kernel only if each is launched alone.
         alone = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
         self._has_graphs = launcher is launch_as_planned and not alone
+        products = [s for s in in_text_order(host.steps) if isinstance(s, MultiplyMatrices)]
+        self._products: dict[int, PreparedProduct] = {} if library is None else {
+            step.number: ready
+            for step in products if (ready := library.prepared(step)) is not None
+        }  # fmt: skip
         self.stream = self._driver.made("cuStreamCreate", "CUstream", _NOT_BLOCKING)
         self._launches = [
             PreparedLaunch(step, self._function(module, step), self._driver.ffi, fixed)
@@ -167,22 +185,19 @@ class HostRun:
         given: Sequence[int],
         found: Sequence[int],
         seed: int,
-        launcher: Launcher | None = None,
+        around: Around | None = None,
     ) -> None:
-        """Queue all steps, with arguments, results at these addresses; ``launcher`` makes each
-        launch.
+        """Queue all steps, with arguments, results at these addresses; ``around``, if given, runs
+        each step.
 
         Returns without waiting for steps after the last decision of the host.
         """
         self._since = {}
         self._place(given, found, seed)
-        usual = self._launcher, self._has_graphs
-        if launcher is not None:
-            self._launcher, self._has_graphs = launcher, False
-        try:
-            self._do(self._parts)
-        finally:
-            self._launcher, self._has_graphs = usual
+        if around is None:
+            self._do(self._parts, self._simple, self._has_graphs)
+        else:
+            self._do(self._parts, partial(around, self._simple), has_graphs=False)
 
     def synchronize(self) -> None:
         """Wait for the stream; an error names the launches since the last synchronisation."""
@@ -213,7 +228,7 @@ class HostRun:
         """Divide steps into stretches, at the decisions of the host; unroll short counted loops."""
         parts: list[_Part] = []
         simple: list[Simple] = []
-        for step in _written_out(steps):
+        for step in _written_out(steps, self._products):
             if isinstance(step, HostLoop | HostSwitch):
                 parts += [self._stretch(simple)] * bool(simple)
                 parts.append(self._decision(step))
@@ -238,6 +253,8 @@ class HostRun:
         match step:
             case LaunchKernel():
                 return step.takes_seed or bool(self._launches[step.number].moving)
+            case MultiplyMatrices():
+                return any(map(self._moves, step.launches))
             case CopyBytes(source, target):
                 return not {source.block, target.block} <= set(self._fixed)
             case FillBytes(target):
@@ -255,21 +272,21 @@ class HostRun:
             if stretch.moves:
                 stretch.forget()
 
-    def _do(self, parts: Sequence[_Part]) -> None:
+    def _do(self, parts: Sequence[_Part], each: Callable[[Simple], None], has_graphs: bool) -> None:
         for part in parts:
             match part:
                 case _Stretch():
-                    part.do(self._simple, self._has_graphs)
+                    part.do(each, has_graphs)
                     self._since[part] = None
                 case _Loop(_, _, body, trips) if trips is not None:
                     for _ in range(trips):
-                        self._do(body)
+                        self._do(body, each, has_graphs)
                 case _Loop():
-                    self._do(part.condition)
+                    self._do(part.condition, each, has_graphs)
                     while self._read("uint8_t", part.predicate, 1):
-                        self._do(part.body)
+                        self._do(part.body, each, has_graphs)
                 case _Switch():
-                    self._do(part.cases[self._chosen(part.step)])
+                    self._do(part.cases[self._chosen(part.step)], each, has_graphs)
 
     def _simple(self, step: Simple) -> None:
         """Queue a step that needs no decision of the host."""
@@ -277,12 +294,25 @@ class HostRun:
             case LaunchKernel():
                 ready = self._launches[step.number]
                 self._launcher(self.device, step, ready.function, ready.words, self.stream)
+            case MultiplyMatrices():
+                self._multiply(step)
             case CopyBytes(source, target, size):
                 words = self._address(target), self._address(source), size, self.stream
                 self._driver.call("cuMemcpyDtoDAsync_v2", *words, doing="copying on the GPU")
             case FillBytes(target, value, size):
                 words = self._address(target), value, size, self.stream
                 self._driver.call("cuMemsetD8Async", *words, doing="filling")
+
+    def _multiply(self, step: MultiplyMatrices) -> None:
+        """Queue a product of matrices: by the library, or by kernels if these lie as it takes
+        none."""
+        ready = self._products[step.number]
+        at = [self._address(place) for place in (step.lhs, step.rhs, step.result)]
+        if ready.takes(at):
+            stream = int(self._driver.ffi.cast("uintptr_t", self.stream))
+            ready.enqueue(at, self._address(step.workspace), stream)
+        else:
+            _do_all(self._simple, step.launches)
 
     def _chosen(self, step: HostSwitch) -> int:
         """Read the selector of a branch; return the number of its case."""

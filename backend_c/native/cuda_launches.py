@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from backend_c.cuda.geometry import Geometry
-from backend_c.cuda.host_plan import LaunchKernel
+from backend_c.cuda.host_plan import LaunchKernel, MultiplyMatrices
+from backend_c.lower.matrix_product import LIBRARY
 from backend_c.native.cuda_driver import Device
 
 _SEED = 0xFFFF_FFFF_FFFF_FFFF  # kernels take 64 bits of it
@@ -60,13 +61,18 @@ class PreparedLaunch:
             self._addresses[len(self.step.operands)] = seed & _SEED
 
 
-def told(step: LaunchKernel) -> str:
+def told(step: LaunchKernel | MultiplyMatrices) -> str:
     """Describe a launch for messages: its kernel and the instruction."""
     instruction = step.origin.instruction
-    return f"{step.kernel} (%{instruction})" if instruction else step.kernel
+    return f"{computed_by(step)} (%{instruction})" if instruction else computed_by(step)
 
 
-def one_of(since: Sequence[LaunchKernel]) -> str:
+def computed_by(step: LaunchKernel | MultiplyMatrices) -> str:
+    """Return what computes a step: a kernel, or the library that may do so in its stead."""
+    return step.kernel if isinstance(step, LaunchKernel) else LIBRARY
+
+
+def one_of(since: Sequence[LaunchKernel | MultiplyMatrices]) -> str:
     """Return the start of an error message: which of some launches may have failed."""
     names = list(dict.fromkeys(map(told, since)))
     if not names:

@@ -35,7 +35,8 @@ def build_project(directory: Path, compiler: Compiler, cache: Cache) -> Path:
         command = [*started, "-c", f"{unit}.cu", "-o", f"{unit}.o"]
         require(run(command, str(directory)), compiler)
         made.append(f"{unit}.o")
-    link = [*compiler.command, *made, "-o", "emulated", "-lstdc++", "-ldl"]
+    # -rdynamic: for libraries on top of the emulated driver, which the program loads.
+    link = [*compiler.command, *made, "-o", "emulated", "-rdynamic", "-lstdc++", "-ldl", "-lm"]
     require(run(link, str(directory)), compiler)
     return directory / "emulated"
 

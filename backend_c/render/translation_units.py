@@ -27,6 +27,7 @@ from backend_c.lower.plan import (
     Copy,
     Exchange,
     Launch,
+    Multiply,
     Plan,
     Repeat,
     Step,
@@ -355,6 +356,8 @@ class _Entry:
                         *self._steps(body), "}"]  # fmt: skip
             case Branch(selector, cases):
                 return [*self._timers.counted(number), *self._branch(selector, cases)]
+            case Multiply():
+                raise AssertionError("a step of the host: backend_c.cuda.host_plan")
 
     def _launch(self, step: Launch) -> str:
         """Render the call of a kernel."""

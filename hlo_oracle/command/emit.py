@@ -77,6 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "none", "cmsis"),
         help="of embedded: products of bytes several at a time, by default where there is a way",
     )
+    parser.add_argument(
+        "--no-cublaslt",
+        action="store_true",
+        help="of cuda: never call NVIDIA's library for products of matrices",
+    )
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="the names of the files as JSON")
     parser.add_argument(
@@ -108,6 +113,7 @@ def main(options: argparse.Namespace) -> int:
             compiler=options.compiler,
             no_double=options.no_double,
             simd=options.simd,
+            cublaslt=not options.no_cublaslt,
         )
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():

@@ -15,6 +15,7 @@ from conftest import ROOT, has_c_compiler
 from hypothesis import HealthCheck, given, settings
 from page_examples import HOSTILE, MODEL, NAMES, SOURCES, TAG, found, module, profile
 
+import backend_c
 import fuzz
 import hlo
 import pages
@@ -122,6 +123,20 @@ def test_kernels_are_nodes_that_open_on_what_they_compute() -> None:
             text = data["kernels"]["targets"][0]["functions"][row["function"]]
             assert f"void {row['function']}(" in text
     assert "tanh" not in [compiled["instructions"]["opcode"][i] for i in graph["instruction"]]
+
+
+@needs_c
+def test_a_kernel_says_that_a_library_may_compute_it() -> None:
+    text = "HloModule m\nENTRY e {{ x = {0} parameter(0)\n ROOT d = {0} dot(x, x), {1} }}"
+    numbers = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    for side, is_large in ((256, True), (64, False)):
+        product = hlo.parse(text.format(f"f32[{side},{side}]", numbers))
+        listing = backend_c.listing(product, "cuda", "fast")
+        page = pages.explanation(product, profile(MODEL), targets={"cuda": listing})
+        (kernel,) = data_of(page)["kernels"]["targets"][1]["functions"].values()
+        assert kernel.endswith("/* by cuBLASLt in its stead, where that is found */\n") == is_large
+        (step,) = listing.steps
+        assert step.library == ("cuBLASLt" if is_large else "")
 
 
 @needs_c

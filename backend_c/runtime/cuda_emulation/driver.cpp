@@ -272,6 +272,21 @@ HLO_EXPORTED int64_t hlo_emulated_alive(void) {
                      graphs.size() + executable_graphs.size());
 }
 
+/* Gives a stream work of a library: a function of the host that takes a copy of some data. */
+HLO_EXPORTED CUresult hlo_emulated_enqueue(CUstream stream, CUresult (*function)(void *),
+                                           const void *data, size_t bytes) {
+    HLO_REQUIRE_USABLE;
+    std::vector<char> kept((const char *)data, (const char *)data + bytes);
+    return given_to(stream, [function, kept]() mutable { return function(kept.data()); });
+}
+
+/* Returns the memory behind an address of the device; NULL if it has fewer bytes there. */
+HLO_EXPORTED void *hlo_emulated_bytes(const void *address, size_t bytes) {
+    std::lock_guard<std::recursive_mutex> locked(mutex);
+    const CUdeviceptr start = (CUdeviceptr)(uintptr_t)address;
+    return (start & DEVICE) && is_allocated(start, bytes) ? memory_of(start) : NULL;
+}
+
 /* Makes a function of a kernel in this program, for the runtime API. */
 CUfunction hlo_emulated_function(const hlo_emulated_kernel *kernel, hlo_launch_type launch) {
     CUfunction made = new CUfunc_st{kernel, launch, 48u << 10};

@@ -61,6 +61,11 @@ const char *cudaGetErrorString(cudaError_t error) {
     return text ? text : "unrecognized error code";
 }
 
+cudaError_t cudaGetDevice(int *device) {
+    started();
+    return as_runtime(cuDeviceGet(device, 0));
+}
+
 cudaError_t cudaMalloc(void **memory, size_t bytes) {
     CUdeviceptr address = 0;
     started();

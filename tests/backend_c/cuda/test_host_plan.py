@@ -16,6 +16,7 @@ import interp
 from backend_c.cuda import phases
 from backend_c.cuda.geometry import MOST_BLOCKS, MOST_THREADS
 from backend_c.cuda.host_plan import (
+    LIBRARY_BYTES,
     RANDOM_BYTES,
     CopyBytes,
     FillBytes,
@@ -23,6 +24,7 @@ from backend_c.cuda.host_plan import (
     HostPlan,
     HostSwitch,
     LaunchKernel,
+    MultiplyMatrices,
     host_plan,
     in_text_order,
     launches,
@@ -37,8 +39,8 @@ from hlo.module import Module
 from hlo_oracle.arguments import from_seed
 
 
-def planned(module: Module) -> HostPlan:
-    plan = phases.split(lowered(module, settings_for("exact", CUDA)))
+def planned(module: Module, numerics: str = "exact") -> HostPlan:
+    plan = phases.split(lowered(module, settings_for(numerics, CUDA)))
     return host_plan(plan, render_plan(plan, CUDA))
 
 
@@ -74,6 +76,8 @@ def require_within(host: HostPlan) -> None:
                 for operand in step.operands:
                     size = sizes[operand.c_type]
                     assert operand.elements * size <= end_of(host, operand.place), operand
+            case MultiplyMatrices():
+                assert end_of(host, step.workspace) >= LIBRARY_BYTES
             case CopyBytes(source, target, size):
                 assert size <= min(end_of(host, source), end_of(host, target))
             case FillBytes(target, _, size):
@@ -103,6 +107,25 @@ def test_rows_have_a_block_each_and_elements_a_thread() -> None:
         blocks, threads, _ = step.geometry
         iterations = elements if elements < 128 else elements // 4  # lines of four
         assert blocks == min(MOST_BLOCKS, math.ceil(iterations / threads))
+
+
+def test_a_product_keeps_its_operands_as_long_as_the_library_may_need_them() -> None:
+    """Of two products in a row, whose kernels are several launches with scratch arrays."""
+    text = """HloModule m
+ENTRY e { x = f32[128,8192] parameter(0)
+          y = f32[8192,128] parameter(1)
+          s = f32[128,8192] negate(x)
+          d = f32[128,128] dot(s, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+          ROOT p = f32[128,128] dot(d, d), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+    host = planned(hlo.parse(text), "fast")
+    require_within(host)
+    (product,) = (s for s in in_text_order(host.steps) if isinstance(s, MultiplyMatrices))
+    assert product.number == 0 and product.origin.instruction == "d"
+    assert len(product.launches) > 1  # the sums are long: parts of them
+    assert product.lhs.block == product.result.block == "workspace"
+    starts = sorted((product.lhs.offset, product.result.offset))
+    assert starts[1] - starts[0] >= 128 * 128 * 4
+    assert all(step in in_text_order(host.steps) for step in product.launches)
 
 
 def test_control_flow_is_read_back_and_zeros_are_filled() -> None:

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 HEADERS = {  # of NVIDIA, and ours
     "cuda.h": RUNTIME / "cuda" / "cuda_driver.h",
     "nvrtc.h": RUNTIME / "cuda" / "nvrtc_calls.h",
+    "cublasLt.h": RUNTIME / "cuda" / "cublas_lt_calls.h",
     "cuda_runtime_api.h": EMULATION / "runtime_api" / "cuda_runtime_api.h",
 }
 
@@ -49,7 +50,9 @@ def test_signatures_are_those_of_nvidia(name: str, tmp_path: Path) -> None:
     unit = tmp_path / "both.c"
     unit.write_text(f'#include "{headers[0]}"\n#include "{HEADERS[name]}"\n')
     compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
-    words = [compiler, "-std=c11", "-fsyntax-only", f"-I{headers[0].parent}", str(unit)]
+    # Of packages each has headers of its own.
+    places = [f"-I{one.parent}" for one in (headers[0], *nvidia_headers("library_types.h"))]
+    words = [compiler, "-std=c11", "-fsyntax-only", *places, str(unit)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     # That it would be seen.

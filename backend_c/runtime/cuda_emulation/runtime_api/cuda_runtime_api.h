@@ -24,7 +24,8 @@ typedef enum cudaError {
     cudaErrorInvalidDeviceFunction = 98,
     cudaErrorFileNotFound = 301,
     cudaErrorInvalidResourceHandle = 400,
-    cudaErrorLaunchFailure = 719
+    cudaErrorLaunchFailure = 719,
+    cudaErrorUnknown = 999
 } cudaError_t;
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,
@@ -43,6 +44,7 @@ extern "C" {
 
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaMalloc(void **devPtr, size_t size);
 cudaError_t cudaFree(void *devPtr);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
