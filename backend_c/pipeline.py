@@ -6,7 +6,6 @@ text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ rende
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -21,7 +20,16 @@ from backend_c.emit.c_names import parameter_names, required_prefix
 from backend_c.emit.targets import EMITTERS, Recorded, Wanted, cuda_parts
 from backend_c.explain.listing import Listing
 from backend_c.explain.profile import Profile
-from backend_c.ir.settings import Numerics, Optimize, Settings, Simd, alone, launched, threaded
+from backend_c.ir.settings import (
+    LIBRARY_SIDE,
+    Numerics,
+    Optimize,
+    Settings,
+    Simd,
+    alone,
+    launched,
+    threaded,
+)
 from backend_c.lower.buffers import allocate_apart
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan, has_products
@@ -75,7 +83,7 @@ def compile(
     *,
     target: Literal["cuda"],
     cache: Directory | None = None,
-    cublaslt: bool = True,
+    cublaslt: bool = False,
 ) -> CudaExecutable: ...
 
 
@@ -86,7 +94,7 @@ def compile(
     target: str = "openmp",
     threads: int | None = None,
     cache: Directory | None = None,
-    cublaslt: bool = True,
+    cublaslt: bool = False,
 ) -> Executable | CudaExecutable: ...
 
 
@@ -96,7 +104,7 @@ def compile(
     target: str = "openmp",
     threads: int | None = None,
     cache: Directory | None = None,
-    cublaslt: bool = True,
+    cublaslt: bool = False,
 ) -> Executable | CudaExecutable:
     """Compile a module to a library in this process, or to kernels on the first GPU.
 
@@ -107,7 +115,7 @@ def compile(
     does not with its flags, it gets others: a CompilerWarning says so.
 
     ``target="cuda"``: the compiler is nvcc, else NVRTC (docs/cuda.md). With ``cublaslt`` fast
-    products of large matrices are cuBLASLt's, where that is found.
+    products of large matrices are cuBLASLt's, where that is found: no GPU has run that yet.
 
     Raises VerifyError if the module means nothing, Unsupported for what the backend does not take,
     ToolchainError for what the compiler or the cache does not, and DeviceError if there is no GPU.
@@ -120,7 +128,7 @@ def compile(
         raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
     if threads is not None:
         raise ArgumentError("threads are those of OpenMP: target cuda takes none")
-    plan = lowered(module, _limited(settings, cublaslt))  # raises what there is to raise of it
+    plan = lowered(module, _with_library(settings, cublaslt))  # raises what there is to raise of it
     device, compiler = Device(Driver()), find_cuda_compiler(os.environ)
     library = find_cublas_lt(device, os.environ) if has_products(plan) else None
     (made,) = on_device([(module, plan)], device, compiler, cache, library)
@@ -221,12 +229,14 @@ def explain(
     return Profiler(module, settings, pipeline, compiler, kept).explain(threads)
 
 
-def listing(module: Module, target: str = "openmp", numerics: str = "fast") -> Listing:
+def listing(
+    module: Module, target: str = "openmp", numerics: str = "fast", *, cublaslt: bool = False
+) -> Listing:
     """Return a module's HLO beside the C that a target makes of it, kernel by kernel; raise as
-    :func:`compile`.
+    :func:`compile`. With ``cublaslt`` it says which kernels that library may replace.
     """
     dialect = _require(target)
-    settings = settings_for(numerics, dialect)
+    settings = _with_library(settings_for(numerics, dialect), cublaslt)
     verify(module)
     _require_one_rank(module)
     return compilation(module, settings, _pipeline(settings), dialect).listing
@@ -245,7 +255,7 @@ def emit(
     compiler: str | None = None,
     no_double: bool = False,
     simd: str | None = None,
-    cublaslt: bool = True,
+    cublaslt: bool = False,
 ) -> dict[str, bytes]:
     """Emit a module as files by name: C, self-contained C99, or a project of CUDA.
 
@@ -258,8 +268,9 @@ def emit(
     ``size``; ``compiler`` is the command of a gcc, which is run to tell in ``manifest.json`` the
     bytes of code and of stack that it makes; ``no_double`` makes a program that takes double
     precision Unsupported; ``simd`` is ``auto``, the default, ``none`` or
-    ``cmsis``, how products of bytes are taken several at a time. Of the target cuda: without
-    ``cublaslt`` products of matrices are never a library's. Raises as :func:`compile`.
+    ``cmsis``, how products of bytes are taken several at a time. Of the target cuda: with
+    ``cublaslt`` products of large matrices are a library's where it is found. Raises as
+    :func:`compile`.
     """
     dialect = _require(target)
     wished = (
@@ -276,12 +287,12 @@ def emit(
             "a name, external weights, a most workspace, what to optimize for, a compiler to"
             f" measure, no doubles and simd are for the target {EMBEDDED.name}"
         )
-    if dialect is not CUDA and not cublaslt:
-        raise Unsupported(f"to do without cuBLASLt is for the target {CUDA.name}")
+    if dialect is not CUDA and cublaslt:
+        raise Unsupported(f"cuBLASLt is for the target {CUDA.name}")
     given = None if recorded is None else Recorded(module, *recorded)
     goal = _choice(Optimize, "optimize", Optimize.SPEED if optimize is None else optimize)
     pairs = _choice(Simd, "simd", Simd.AUTO if simd is None else simd)
-    settings = _limited(settings_for(numerics, dialect), cublaslt)
+    settings = _with_library(settings_for(numerics, dialect), cublaslt)
     if dialect is EMBEDDED:
         settings = replace(settings, optimize=goal, packs_products=pairs is not Simd.NONE)
     plan = lowered(module, settings)
@@ -339,9 +350,9 @@ def settings_for(numerics: str, dialect: Dialect = OPENMP) -> Settings:
     return _SETTINGS.get(dialect.name, threaded)(_choice(Numerics, "numerics", numerics))
 
 
-def _limited(settings: Settings, cublaslt: bool) -> Settings:
-    """Return settings by which no product of matrices is a library's, unless ``cublaslt``."""
-    return settings if cublaslt else replace(settings, library_side=sys.maxsize)
+def _with_library(settings: Settings, cublaslt: bool) -> Settings:
+    """Return settings by which large products of matrices are a library's if ``cublaslt``."""
+    return replace(settings, library_side=LIBRARY_SIDE) if cublaslt else settings
 
 
 def _choice(kind: type[_Choice], what: str, name: str) -> _Choice:

@@ -110,7 +110,6 @@ def launched(numerics: Numerics) -> Settings:
         grain=1,
         least_exchanged=sys.maxsize,
         least_interchanged=2,
-        library_side=LIBRARY_SIDE,
         has_blocks=True,
     )
 

@@ -17,7 +17,6 @@ from backend_c.emit.targets import cuda_parts
 from backend_c.ir.settings import Numerics, launched
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import open_cache
-from backend_c.native.cublas_lt import find_cublas_lt
 from backend_c.native.cuda_bound_call import BoundCall
 from backend_c.native.cuda_compilers import CudaCompiler, cubin, find_cuda_compiler
 from backend_c.native.cuda_driver import Device
@@ -63,8 +62,6 @@ class Ours:
     ) -> None:
         self._device, self._compiler = device, compiler
         self._cubins, self._emulated = cubins, emulated
-        # It has no place on the emulated driver, whose memory is none of a GPU.
-        self._library = None if emulated else find_cublas_lt(device, os.environ)
         self._copied = 0.0  # GB/s, once known
 
     def row(self, name: str) -> dict[str, Any]:
@@ -99,8 +96,7 @@ class Ours:
         milliseconds."""
         module = programs.module(name, self._emulated)
         planned = [(module, _plan(module))]
-        words = self._device, self._compiler, self._cubins, self._library
-        (made,) = on_device(planned, *words)
+        (made,) = on_device(planned, self._device, self._compiler, self._cubins)
         bound = made.bind(*programs.arguments(name, module))
         return bound, work(module), clock.milliseconds(bound.enqueue, bound.wait)
 

@@ -78,9 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of embedded: products of bytes several at a time, by default where there is a way",
     )
     parser.add_argument(
-        "--no-cublaslt",
+        "--cublaslt",
         action="store_true",
-        help="of cuda: never call NVIDIA's library for products of matrices",
+        help="of cuda: call NVIDIA's library for large products of matrices, where it is found",
     )
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="the names of the files as JSON")
@@ -113,7 +113,7 @@ def main(options: argparse.Namespace) -> int:
             compiler=options.compiler,
             no_double=options.no_double,
             simd=options.simd,
-            cublaslt=not options.no_cublaslt,
+            cublaslt=options.cublaslt,
         )
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():

@@ -131,7 +131,7 @@ def test_a_kernel_says_that_a_library_may_compute_it() -> None:
     numbers = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
     for side, is_large in ((256, True), (64, False)):
         product = hlo.parse(text.format(f"f32[{side},{side}]", numbers))
-        listing = backend_c.listing(product, "cuda", "fast")
+        listing = backend_c.listing(product, "cuda", "fast", cublaslt=True)
         page = pages.explanation(product, profile(MODEL), targets={"cuda": listing})
         (kernel,) = data_of(page)["kernels"]["targets"][1]["functions"].values()
         assert kernel.endswith("/* by cuBLASLt in its stead, where that is found */\n") == is_large

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from backend_c.cuda.host_plan import (
     in_text_order,
     launches,
 )
+from backend_c.ir.settings import LIBRARY_SIDE
 from backend_c.pipeline import lowered, settings_for
 from backend_c.render.dialect import CUDA
 from backend_c.render.translation_units import Place, render_plan
@@ -40,7 +42,8 @@ from hlo_oracle.arguments import from_seed
 
 
 def planned(module: Module, numerics: str = "exact") -> HostPlan:
-    plan = phases.split(lowered(module, settings_for(numerics, CUDA)))
+    settings = replace(settings_for(numerics, CUDA), library_side=LIBRARY_SIDE)
+    plan = phases.split(lowered(module, settings))
     return host_plan(plan, render_plan(plan, CUDA))
 
 

@@ -66,24 +66,25 @@ def test_the_project_gives_the_bits_with_and_without_the_library(tmp_path: Path)
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 def test_nvcc_takes_the_launches(tmp_path: Path) -> None:
-    write(backend_c.emit(hlo.parse(LARGE), "cuda", "fast"), tmp_path)
+    write(backend_c.emit(hlo.parse(LARGE), "cuda", "fast", cublaslt=True), tmp_path)
     words = ["nvcc", *NVCC_FLAGS, "-c", "launch.cu", "-o", "launch.o"]
     subprocess.run(words, cwd=tmp_path, check=True)
 
 
 def test_only_large_products_are_a_librarys_and_only_if_wanted() -> None:
     module = hlo.parse(LARGE)
-    files = backend_c.emit(module, "cuda", "fast")
+    files = backend_c.emit(module, "cuda", "fast", cublaslt=True)
     assert b"cublasLtMatmul" in files["launch.cu"] and b"CMAKE_DL_LIBS" in files["CMakeLists.txt"]
     assert b'"product"' in files["launches.json"]
     assert re.search(rb"/\* %d of e; by cuBLASLt where it is found\n", files["module.cu"])
     assert b"first run" in files["module.h"]
     bytes_ = int(re.findall(rb"WORKSPACE_BYTES (\d+)", files["module.h"])[0])
     assert bytes_ >= 32 << 20
-    for numerics, more in (("exact", {}), ("fast", {"cublaslt": False})):
+    for numerics, more in (("exact", {"cublaslt": True}), ("fast", {})):
         others = backend_c.emit(module, "cuda", numerics, **more)
         assert not any(b"cublas" in text.lower() for text in others.values())
     with pytest.raises(hlo.Unsupported, match="for the target cuda"):
-        backend_c.emit(module, "openmp", "fast", cublaslt=False)
+        backend_c.emit(module, "openmp", "fast", cublaslt=True)
     few = LARGE.replace("256", "64").replace("512", "64")
-    assert b"cublas" not in backend_c.emit(hlo.parse(few), "cuda", "fast")["launch.cu"]
+    files = backend_c.emit(hlo.parse(few), "cuda", "fast", cublaslt=True)
+    assert b"cublas" not in files["launch.cu"]
