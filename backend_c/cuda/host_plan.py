@@ -292,3 +292,8 @@ def inner(step: HostStep) -> tuple[HostStep, ...]:
 def launches(host: HostPlan) -> tuple[LaunchKernel, ...]:
     """Return the launches in the order of their numbers."""
     return tuple(step for step in in_text_order(host.steps) if isinstance(step, LaunchKernel))
+
+
+def products(host: HostPlan) -> tuple[MultiplyMatrices, ...]:
+    """Return the products of matrices in the order of their numbers."""
+    return tuple(step for step in in_text_order(host.steps) if isinstance(step, MultiplyMatrices))

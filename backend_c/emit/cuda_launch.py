@@ -17,8 +17,9 @@ from backend_c.cuda.host_plan import (
     MultiplyMatrices,
     in_text_order,
     launches,
+    products,
 )
-from backend_c.emit.cuda_products import product_lines, products_of, products_text
+from backend_c.emit.cuda_products import product_lines, products_text
 from backend_c.emit.origin_comments import safe_name, safe_shape
 from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.render.c_types import memory_type
@@ -183,7 +184,7 @@ def header_text(host: HostPlan) -> str:
     lines += [f"int module_run({_joined(parameters(host))});", ""]
     lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     waiting = _WAITS if waits else _DOES_NOT_WAIT
-    waiting += _STARTS if products_of(host) else ""
+    waiting += _STARTS if products(host) else ""
     return _HEADER.format(waiting=waiting) + "\n".join(lines)
 
 

@@ -6,12 +6,7 @@ from collections.abc import Sequence
 
 from backend_c.cuda import cublas_lt
 from backend_c.cuda.cublas_lt import Layout, matmul
-from backend_c.cuda.host_plan import (
-    LIBRARY_BYTES,
-    HostPlan,
-    MultiplyMatrices,
-    in_text_order,
-)
+from backend_c.cuda.host_plan import LIBRARY_BYTES, HostPlan, MultiplyMatrices, products
 from backend_c.emit.origin_comments import safe_name
 from backend_c.native.toolchain import RUNTIME
 from hlo.types import F64, S32
@@ -20,14 +15,9 @@ _INDENT = "    "
 _HEADERS = ("cublas_lt_calls.h", "cublas_lt_products.h")
 
 
-def products_of(host: HostPlan) -> list[MultiplyMatrices]:
-    """Return the products of a plan in the order of their numbers."""
-    return [step for step in in_text_order(host.steps) if isinstance(step, MultiplyMatrices)]
-
-
 def products_text(host: HostPlan) -> str:
     """Render what products need: numbers of cuBLASLt, its calls, a table of the products."""
-    rows = [_row(step) for step in products_of(host)]
+    rows = [_row(step) for step in products(host)]
     if not rows:
         return ""
     numbers = {
@@ -41,13 +31,13 @@ def products_text(host: HostPlan) -> str:
     }
     lines = [f"{_INDENT}MODULE_{name} = {number}," for name, number in numbers.items()]
     wishes = ", ".join(f"{{{attribute}, {value}}}" for attribute, value in cublas_lt.WISHES)
-    calls, products = ((RUNTIME / "cuda" / name).read_text("utf-8") for name in _HEADERS)
+    calls, code = ((RUNTIME / "cuda" / name).read_text("utf-8") for name in _HEADERS)
     table = "".join(f"{_INDENT}{row},\n" for row in rows)
     return (
         f"{calls}\n"
         f"enum {{\n{_joined(lines)}}};\n"
         f"static const int MODULE_WISHES[][2] = {{{wishes}}};\n\n"
-        f"{products}\n"
+        f"{code}\n"
         f"static const matrix_product MODULE_PRODUCTS[] = {{\n{table}}};\n\n"
     )
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches
+from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches, products
 from backend_c.emit.cuda_launch import header_text, kernel_table, kernels_header, launch_text
-from backend_c.emit.cuda_products import products_of
 from backend_c.emit.origin_comments import origin_comment
 from backend_c.lower.plan import Origin
 from backend_c.render.translation_units import LAUNCHED
@@ -73,7 +72,7 @@ def project_files(text: str, host: HostPlan, has_main: bool) -> dict[str, bytes]
         "launch.cu": launch_text(host),
         "module.h": header_text(host),
         "CMakeLists.txt": "".join(
-            [_CMAKE, _CMAKE_PRODUCTS * bool(products_of(host)), _CMAKE_MAIN * has_main]
+            [_CMAKE, _CMAKE_PRODUCTS * bool(products(host)), _CMAKE_MAIN * has_main]
         ),
     }
     return {name: content.encode() for name, content in files.items()}
@@ -84,7 +83,7 @@ def _commented(text: str, host: HostPlan) -> str:
     by_kernel: dict[str, list[LaunchKernel]] = {}
     for step in launches(host):
         by_kernel.setdefault(step.kernel, []).append(step)
-    of_products = {launch.kernel for step in products_of(host) for launch in step.launches}
+    of_products = {launch.kernel for step in products(host) for launch in step.launches}
     comments = {
         name: origin_comment(_origins(steps), _LIBRARY if name in of_products else "")
         for name, steps in by_kernel.items()

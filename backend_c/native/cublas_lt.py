@@ -162,15 +162,12 @@ class PreparedProduct:
         first, second, result = self._layouts
         library.call(
             "cublasLtMatmul", library.handle, self._operation, self._one, rhs, first, lhs, second,
-            self._zero, target, result, target, result, self._algorithm,
+            self._zero, target, result, target, result,
+            library.ffi.addressof(self._chosen, "algo"),
             pointer("void *", workspace), self._chosen.workspaceSize,
             pointer("cudaStream_t", stream),
             doing=f"cuBLASLt (%{self._step.origin.instruction})",
         )  # fmt: skip
-
-    @property
-    def _algorithm(self) -> Any:
-        return self._library.ffi.addressof(self._chosen, "algo")
 
     def _described(self, numbers: Matmul) -> Any:
         """Create the descriptor of the operation."""

@@ -24,8 +24,8 @@ from backend_c.cuda.host_plan import (
     HostSwitch,
     LaunchKernel,
     MultiplyMatrices,
-    in_text_order,
     launches,
+    products,
 )
 from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.native.cublas_lt import CublasLt, PreparedProduct
@@ -117,16 +117,16 @@ class _Switch:
 _Part = _Stretch | _Loop | _Switch
 
 
-def _written_out(steps: Sequence[HostStep], products: Collection[int]) -> Iterator[HostStep]:
+def _written_out(steps: Sequence[HostStep], taken: Collection[int]) -> Iterator[HostStep]:
     """Unroll the loops whose trip counts are known and small, and replace products of matrices by
-    the launches of kernels unless their numbers are in ``products``.
+    the launches of kernels unless their numbers are in ``taken``.
     """
     for step in steps:
-        if isinstance(step, MultiplyMatrices) and step.number not in products:
+        if isinstance(step, MultiplyMatrices) and step.number not in taken:
             yield from step.launches
             continue
         if isinstance(step, HostLoop) and step.trips is not None:
-            body = list(_written_out(step.body, products))
+            body = list(_written_out(step.body, taken))
             if step.trips * len(body) <= _MOST_WRITTEN_OUT:
                 yield from body * step.trips
                 continue
@@ -168,10 +168,9 @@ class HostRun:
         # An error is that of one kernel only if each is launched alone.
         alone = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
         self._has_graphs = launcher is launch_as_planned and not alone
-        products = [s for s in in_text_order(host.steps) if isinstance(s, MultiplyMatrices)]
         self._products: dict[int, PreparedProduct] = {} if library is None else {
             step.number: ready
-            for step in products if (ready := library.prepared(step)) is not None
+            for step in products(host) if (ready := library.prepared(step)) is not None
         }  # fmt: skip
         self.stream = self._driver.made("cuStreamCreate", "CUstream", _NOT_BLOCKING)
         self._launches = [
