@@ -32,6 +32,7 @@ from interp.envelope.enclosure import (
     is_nan,
     moved,
     point,
+    represents_infinity,
     rounded_down,
     rounded_up,
     where,
@@ -299,9 +300,9 @@ def enclosed_product(
     radius = np.broadcast_to(radius, middle.shape)
     low, high, overflows = in_blocks_of(widened, (middle, most, radius))
     result = between(low, high, np.asarray(False))
-    # A sum that may be 0 or less, in f8e8m0fnu, or too large is no number of the type.
-    lost = is_nan(low) | is_nan(high)
-    if lost.any():
+    if not represents_infinity(element_type):
+        # A sum that may be 0 or less, in f8e8m0fnu, or too large is no number of the type.
+        lost = is_nan(low) | is_nan(high)
         result = where(lost, anything(result.shape, element_type), result)
     if not overflows.any():
         return result
