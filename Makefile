@@ -9,8 +9,6 @@
 # make gpu-bundle   what that takes, in a file, for a machine without a network
 # make prove FUNCTION=exponential   an elementary function against mpmath, every input (minutes)
 #
-# The tests run two at a time, so threads of BLAS and OpenMP must not wait for each other busily.
-#
 # Needs python3 (3.11 or newer) with venv, and a C compiler for everything about C.
 
 PYTHON ?= python3
@@ -18,6 +16,9 @@ BIN := .venv/bin
 COMPILER := $(shell for c in "$(HLO_CC)" gcc clang cc; do \
 	command -v "$$c" >/dev/null 2>&1 && { echo "$$c"; break; }; done)
 WITHOUT_C := $(if $(COMPILER),,--no-c)
+
+# The tests run two at a time, so threads of BLAS and OpenMP must not wait for each other busily.
+RUN_TESTS := OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4
 
 # Python keeps the modules that it compiles, even where the environment says not to: the tests start
 # hundreds of processes, and each takes 0.24 s less.
@@ -31,13 +32,13 @@ demo: .venv/installed compiler
 	@$(BIN)/hlo $(if $(COMPILER),explain,graph) examples/attention.hlo $(if $(COMPILER),--html,-o) demo.html
 
 test: check compiler
-	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4
+	$(RUN_TESTS)
 
 test-thorough: check compiler
-	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4 --thorough
+	$(RUN_TESTS) --thorough
 
 test-fast: .venv/installed-for-tests
-	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4 -m "not slow"
+	$(RUN_TESTS) -m "not slow"
 
 check: .venv/installed-for-tests
 	$(BIN)/ruff check .
