@@ -37,4 +37,14 @@ class _Selects(RangedRewriting):
             least, most = self.ranges.of(condition)
             if least == most:
                 return self.rewritten(one if least else other)
+        if isinstance(value, Apply) and value.operation in ("and", "or") and value.type is PRED:
+            return self._undecided(value)
         return with_floored_remainder(with_operands(value, self.rewritten), self.ranges)
+
+    def _undecided(self, value: Apply) -> Expr:
+        """Return a conjunction or disjunction without an operand that does not decide it."""
+        neutral = int(value.operation == "and")
+        for operand, other in (value.operands, value.operands[::-1]):
+            if self.ranges.of(operand) == (neutral, neutral):
+                return self.rewritten(other)
+        return with_operands(value, self.rewritten)

@@ -130,6 +130,13 @@ def _opposite(holds: Range) -> Range:
     return 1 - holds[1], 1 - holds[0]
 
 
+def _inside(value: Range, low: Range, high: Range) -> Range:
+    """Bound ``low <= value <= high``."""
+    is_sure = low[1] <= value[0] and value[1] <= high[0]
+    is_possible = low[0] <= value[1] and value[0] <= high[1]
+    return int(is_sure), int(is_possible)
+
+
 # Of comparisons, from the ranges of the operands.
 _ORDERS: dict[str, Callable[[Range, Range], Range]] = {
     "compare-EQ": _equal,
@@ -185,6 +192,8 @@ class IntegerRanges:
                 return _UNARY[operation](self.of(one))
             case Apply("not", (one,), _) if value.type is PRED:
                 return _opposite(self.of(one))
+            case Apply("within", (index, low, high), _):
+                return _inside(self.of(index), self.of(low), self.of(high))
             case Apply(operation, (one, other), _) if (
                 operation in _ORDERS and is_whole(one.type) and is_whole(other.type)
             ):

@@ -12,14 +12,15 @@ from collections.abc import Callable
 
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import OPAQUE, having
-from hlo.passes import simplify_arithmetic, simplify_data_movement
+from hlo.passes import simplify_arithmetic, simplify_constants, simplify_data_movement
 from hlo.passes.bound_changes import explicit_bounds
 from hlo.passes.rewriting import Rebuilt, each
 from hlo.passes.value_facts import Rule, ValueFacts
 
+_FILES = (simplify_data_movement.RULES, simplify_arithmetic.RULES, simplify_constants.RULES)
 _RULES: dict[str, tuple[Rule, ...]] = {
-    opcode: simplify_data_movement.RULES.get(opcode, ()) + simplify_arithmetic.RULES.get(opcode, ())
-    for opcode in {**simplify_data_movement.RULES, **simplify_arithmetic.RULES}
+    opcode: tuple(rule for rules in _FILES for rule in rules.get(opcode, ()))
+    for opcode in dict.fromkeys(opcode for rules in _FILES for opcode in rules)
 }
 # Whatever the actual sizes are, the result has them. Elsewhere an operand that a rule leaves out
 # may be the one that is shorter than the others.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import hlo
 import interp
+from backend_c.ir import index as ix
 from backend_c.ir.integer_ranges import IntegerRanges, range_of
 from backend_c.ir.loop_ir import INDEX, Apply, Array, Constant, Expr, Load, Variable
 from hlo.types import PRED, S8, S16, S64, U8, ElementType
@@ -115,3 +116,14 @@ def test_what_may_wrap_around_is_anything() -> None:
     assert ranges.of(Apply("convert", (element,), U8)) == range_of(U8)
     assert ranges.of(Apply("convert", (Variable(INDEX, "i", 0, 2**62),), S16)) == range_of(S16)
     assert ranges.of(Variable(S16, "m", mutable=True)) == range_of(S16)
+
+
+@pytest.mark.parametrize(
+    ("first", "extent", "expected"),
+    [(0, 126, (1, 1)), (-1, 127, (0, 1)), (1, 127, (0, 1)), (126, 4, (0, 0)), (-3, 3, (0, 0))],
+)
+def test_an_index_within_bounds(first: int, extent: int, expected: tuple[int, int]) -> None:
+    """Bounds of 0 to 125, of an index from ``first`` to ``first + extent - 1``."""
+    index = ix.add(Variable(INDEX, "i", 0, extent - 1), first)
+    is_within = Apply("within", (index, ix.constant(0), ix.constant(125)), PRED)
+    assert IntegerRanges().of(is_within) == expected
