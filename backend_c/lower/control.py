@@ -236,16 +236,17 @@ def conditional(
 def _assign(target: Value, source: Value, block: Block, why: str) -> None:
     """Emit copies for the parallel assignment ``target := source``.
 
-    A buffer of the target that another part of the source still reads (a swap of two states) is
-    saved first.
+    A buffer of the target is overwritten once no other part of the source reads it any more; where
+    each of those that are left is read by another (a swap of two states), one is saved first.
     """
     targets, sources = block.buffers_of(target), block.buffers_of(source)
-    pairs = [(t, s) for t, s in zip(targets, sources, strict=True) if t is not s]
-    overwritten = [t for t, _ in pairs]
-    saved = {
-        s: block.fresh_copy(s, _SWAP) for _, s in pairs if any(overlap(s, t) for t in overwritten)
-    }
-    for into, value in pairs:
-        kept = saved.get(value, value)
-        assert isinstance(kept, Buffer)
-        block.copy(kept, into, why)
+    left = [(t, s) for t, s in zip(targets, sources, strict=True) if t is not s]
+    while left:
+        ready = next((pair for pair in left if not any(overlap(s, pair[0]) for _, s in left)), None)
+        if ready is not None:
+            left.remove(ready)
+            block.copy(ready[1], ready[0], why)
+            continue
+        overwritten = left[0][0]
+        saved = {s: block.copied(s, _SWAP) for _, s in left if overlap(s, overwritten)}
+        left = [(t, saved.get(s, s)) for t, s in left]

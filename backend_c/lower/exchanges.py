@@ -9,6 +9,7 @@ sizes, and views.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from backend_c.lower.plan import (
@@ -22,15 +23,17 @@ from backend_c.lower.plan import (
     in_order,
     map_steps,
 )
+from backend_c.lower.views import overlap
 
 
 def with_exchanges(plan: Plan, least: int) -> Plan:
     """Replace copies at the ends of loop bodies by exchanges of pointers.
 
-    That is done for buffers of ``least`` bytes or more whose source only the body names.
+    That is done for buffers of ``least`` bytes or more.
     """
     mentions = Counter(b for _, step in in_order(plan.steps) for b in buffers_of(step))
-    fixed = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
+    fixed = {*plan.arguments, *(buffer for buffer, _ in plan.constants)}
+    mentions.update(plan.results)
 
     def change(step: Step) -> tuple[Step, ...]:
         if not isinstance(step, Repeat):
@@ -45,18 +48,18 @@ def _exchanged(
 ) -> tuple[Step, ...]:
     """Replace the trailing copies of a loop body by exchanges where that is legal.
 
-    An exchange leaves the old state in the source. That is legal if only the body names the source,
-    as each trip then computes it before reading it.
+    An exchange is a copy that leaves the old state in the source. That is legal if the source is
+    overwritten before it is read: by a later one of these copies, as where one part of the state
+    becomes another, or, if only the body names it, by what the next trip computes.
     """
     first = len(body)
     while first and isinstance(body[first - 1], Copy):
         first -= 1
-    # With a buffer in two of these copies an exchange would depend on their order.
-    ends = Counter(buffer for step in body[first:] for buffer in buffers_of(step))
+    ends = [step for step in body[first:] if isinstance(step, Copy)]
+    targets = Counter(step.target for step in ends)
     inside = Counter(b for _, step in in_order(body) for b in buffers_of(step))
     last: list[Step] = []
-    for step in body[first:]:
-        assert isinstance(step, Copy)
+    for number, step in enumerate(ends):
         source, target = step.source, step.target
         is_exchanged = (
             source.bytes >= least
@@ -65,8 +68,19 @@ def _exchanged(
             and target.sizes is None
             and source.view is target.view is None
             and source not in fixed
-            and ends[source] == ends[target] == 1
-            and inside[source] == mentions[source]
+            and targets[target] == 1
+            and _is_dead(source, ends[number + 1 :], inside[source] == mentions[source])
         )
         last.append(Exchange(source, target, step.origin) if is_exchanged else step)
     return (*body[:first], *last)
+
+
+def _is_dead(source: Buffer, later: Sequence[Copy], is_of_body: bool) -> bool:
+    """Return whether a buffer is overwritten before it is read, once the last step before the
+    copies ``later`` is done. ``is_of_body``: only the body names it."""
+    for step in later:
+        if overlap(step.source, source):
+            return False
+        if overlap(step.target, source):
+            return step.target is source
+    return is_of_body

@@ -287,8 +287,8 @@ class _Entry:
         plan: Plan,
         timers: Timers,
     ) -> None:
-        groups = exchanged(plan.steps)
-        self._moving = sorted((b for group in groups for b in group), key=lambda b: b.number)
+        self._groups = exchanged(plan.steps)
+        self._moving = sorted((b for group in self._groups for b in group), key=lambda b: b.number)
         self._starts = pointers
         places = {buffer: f"place_{n}" for n, buffer in enumerate(self._moving)}
         self._pointers, self._names, self._plan = {**pointers, **places}, names, plan
@@ -321,13 +321,36 @@ class _Entry:
 
         A result that ends up elsewhere is copied to the caller's memory.
         """
-        begin, end = [], []
-        for buffer in self._moving:
-            name, start = self._pointers[buffer], self._starts[buffer]
-            begin.append(f"unsigned char *{name} = (unsigned char *){start};")
-            if buffer in self._plan.results:
-                end.append(f"if ({name} != {start}) memcpy({start}, {name}, {buffer.bytes});")
-        return begin, end
+        begin = [
+            f"unsigned char *{self._pointers[buffer]} = (unsigned char *){self._starts[buffer]};"
+            for buffer in self._moving
+        ]
+        results = dict.fromkeys(b for b in self._plan.results if b in self._moving)
+        left = [[b for b in results if b in group] for group in self._groups]
+        return begin, [
+            line
+            for group in left
+            for n, buffer in enumerate(group)
+            for line in self._settled(buffer, group[n + 1 :])
+        ]
+
+    def _settled(self, result: Buffer, others: Sequence[Buffer]) -> Iterator[str]:
+        """Yield lines that bring a result to the caller's memory. What is there may be one of the
+        ``others``, which then goes to where the result was."""
+        name, start = self._pointers[result], self._starts[result]
+        yield f"if ({name} != {start}) {{"
+        for other in others:
+            there = self._pointers[other]
+            yield f"{_INDENT}if ({there} == {start}) {{"
+            yield f"{2 * _INDENT}for (int64_t n = 0; n < {result.bytes}; ++n) {{"
+            yield f"{3 * _INDENT}const unsigned char kept = {there}[n];"
+            yield f"{3 * _INDENT}{there}[n] = {name}[n];"
+            yield f"{3 * _INDENT}{name}[n] = kept;"
+            yield f"{2 * _INDENT}}}"
+            yield f"{2 * _INDENT}{there} = {name};"
+            yield f"{_INDENT}}} else"
+        yield f"{_INDENT}memcpy({start}, {name}, {result.bytes});"
+        yield "}"
 
     def _pointer(self, buffer: Buffer, const: bool) -> str:
         """Render a buffer's address as a typed pointer."""
