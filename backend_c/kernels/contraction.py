@@ -62,6 +62,10 @@ from backend_c.kernels.parts.convolution.integer_convolution import (
     integer_convolution,
 )
 from backend_c.kernels.parts.convolution.phase_factors import may_be_divided, phase_factors, within
+from backend_c.kernels.parts.convolution.narrow_result_convolution import (
+    NarrowResultConvolution,
+    has_narrow_result,
+)
 from backend_c.kernels.parts.convolution.scalar_convolution import scalar_convolution
 from backend_c.kernels.parts.reduction.exact_sum import PARTS
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
@@ -263,6 +267,13 @@ def _emit(sums: ScalarContraction, convolved: Convolved | None) -> None:
         scalar_convolution(convolved, sums)
 
 
+def _convolution(convolved: Convolved) -> type[FastConvolution]:
+    """Choose the loops of a convolution of floats in fast mode."""
+    if is_depthwise(convolved):
+        return DepthwiseConvolution
+    return NarrowResultConvolution if has_narrow_result(convolved) else FastConvolution
+
+
 def _fast(
     factors: Factors,
     types: Types,
@@ -282,7 +293,7 @@ def _fast(
     elif scope.settings.is_scalar:
         _emit(ScalarContraction(factors, (sums, result), write, scope), convolved)
     elif convolved is not None and convolved.outputs and not convolved.lhs.sizes:
-        kind = DepthwiseConvolution if is_depthwise(convolved) else FastConvolution
+        kind = _convolution(convolved)
         kind(convolved, factors, (sums, result), write, scope).emit()
     elif is_small(factors, types):
         small_contraction(factors, (sums, result), write, scope)

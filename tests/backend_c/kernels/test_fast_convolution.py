@@ -142,6 +142,14 @@ _FORMS = (
         "1,3,48,33",
         "size=7x7 stride=1x2 pad=0_0x1_1",
     ),
+    # Of one feature, as a stencil: pixels are the lanes.
+    ("bf01_oi01->bf01", (2, 1, 20, 90), (1, 1, 3, 5), "2,1,20,90", "size=3x5 pad=1_1x2_2"),
+    ("b01f_01io->b01f", (1, 9, 99, 1), (5, 7, 1, 3), "1,5,47,3", "size=5x7 stride=1x2"),
+    ("bf0_oi0->bf0", (3, 1, 300), (1, 1, 31), "3,1,270", "size=31"),
+    # Of many features to few: the sums are the lanes.
+    ("b01f_01io->b01f", (1, 9, 19, 40), (3, 3, 40, 1), "1,9,19,1", "size=3x3 pad=1_1x1_1"),
+    ("bf01_oi01->bf01", (2, 33, 9, 11), (3, 33, 2, 3), "2,3,7,7", "size=2x3 rhs_dilate=2x2"),
+    ("b01f_01io->b01f", (1, 12, 9, 64), (1, 1, 64, 4), "1,12,9,4", "size=1x1"),
 )
 
 
@@ -155,7 +163,7 @@ def test_forms_of_each_processor(compiler: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("HLO_CC", compiler)
     cases = []
     for labels, lhs, rhs, result, window in _FORMS:
-        terms = math.prod(rhs) // rhs[labels[5:].index("o")]
+        terms = math.prod(rhs) // rhs[labels.partition("_")[2].index("o")]
         attributes = f"window={{{window}}}, dim_labels={labels}"
         cases.append(Convolution(lhs, rhs, result, attributes, terms))
     check(cases)

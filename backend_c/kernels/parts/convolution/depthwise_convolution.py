@@ -1,7 +1,8 @@
 """Write depthwise convolutions in fast mode, of floats or integers: features are the lanes.
 
 result[pixel, f] = sum over taps of input[pixel + tap, f / multiplier] * weights[tap, f]. There is
-nothing to multiply as matrices; such convolutions take as long as memory.
+nothing to multiply as matrices; such convolutions take as long as memory. An image of one feature,
+as that of a stencil or a filter, is a case of it: there pixels are the lanes.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution
 
 _UNROLLED = 32  # taps in one expression
 _MOST = 256  # taps
+_FEW = 4  # features of the result of one input feature: with more, products of matrices pay
 
 
 def is_depthwise(convolved: Convolved) -> bool:
     """Return whether each input feature is a group, and the taps are few enough to be unrolled."""
     groups = convolved.feature_groups
     taps = math.prod(d.size for d in convolved.window.dimensions)
-    return groups > 1 and convolved.features == groups and taps <= _MOST
+    is_wide = groups > 1 or convolved.dims[convolved.labels.output_feature] <= _FEW
+    return is_wide and convolved.features == groups and taps <= _MOST
 
 
 class DepthwiseConvolution(FastConvolution):
@@ -36,6 +39,8 @@ class DepthwiseConvolution(FastConvolution):
         scope, factors = self.scope, self.factors
         self.multiplier = factors.n
         self.groups, self.columns = 1, factors.batch * factors.n
+        steps = range(self.input.length)  # of one feature those of a row of taps lie side by side
+        self.taps = [offset + step for offset in self.input.offsets for step in steps]
         dims = factors.k, factors.batch, factors.n
         self.weights = scope.scratch(self.sums, math.prod(dims), frozen=True)
         with nest.split(scope, dims) as (tap, group, column):
@@ -48,14 +53,17 @@ class DepthwiseConvolution(FastConvolution):
         scope = self.scope
         rows, pixels, columns = tile.counts
         row_pitch, pixel_pitch = self.pitches()
-        offsets = self.input.offsets
+        offsets = self.taps
+        are_pixels_lanes = self.convolved.features == 1
+        inner = (columns, pixels) if are_pixels_lanes else (pixels, columns)
         for start in range(0, len(offsets), _UNROLLED):
             taps = range(start, min(start + _UNROLLED, len(offsets)))
             with (
                 scope.loop(rows) as row,
-                scope.loop(pixels) as pixel,
-                scope.loop(columns, "lanes") as j,
+                scope.loop(inner[0]) as outer,
+                scope.loop(inner[1], "lanes") as lane,
             ):
+                pixel, j = (lane, outer) if are_pixels_lanes else (outer, lane)
                 column = ix.add(tile.column, j)
                 first = ix.add(
                     left.offset,

@@ -92,7 +92,8 @@ class FastConvolution:
         if not isinstance(write, Writer) or len(write.arrays) != 1:
             return None
         strides = tuple(math.prod(dims[d + 1 :]) for d in range(len(dims)))
-        in_columns = strides[self.convolved.labels.output_feature] == 1
+        feature = self.convolved.labels.output_feature
+        in_columns = strides[feature] == 1 or dims[feature] == 1
         return strides if in_columns and write.arrays[0].element_type is self.sums else None
 
     def _rows_per_block(self) -> int:
