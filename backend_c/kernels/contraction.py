@@ -61,11 +61,11 @@ from backend_c.kernels.parts.convolution.integer_convolution import (
     depthwise_sums,
     integer_convolution,
 )
-from backend_c.kernels.parts.convolution.phase_factors import may_be_divided, phase_factors, within
 from backend_c.kernels.parts.convolution.narrow_result_convolution import (
     NarrowResultConvolution,
     has_narrow_result,
 )
+from backend_c.kernels.parts.convolution.phase_factors import may_be_divided, phase_factors, within
 from backend_c.kernels.parts.convolution.scalar_convolution import scalar_convolution
 from backend_c.kernels.parts.reduction.exact_sum import PARTS
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window

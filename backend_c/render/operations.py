@@ -47,7 +47,7 @@ _ROUNDED = _FLOAT_INFIX | {"negate", "sqrt", "remainder"}
 # Results that are operands, so that narrow floats need no rounding.
 _EXACT = frozenset(("maximum", "minimum", "abs"))
 # What ``fast`` computes without pairs of floats (runtime/hlo_complex.h).
-_FAST_COMPLEX = {("multiply", C64), ("multiply", C128), ("divide", C64), ("abs", C64)}
+_FAST_COMPLEX = {(name, one) for name in ("multiply", "divide", "abs") for one in (C64, C128)}
 # Types that `fast` computes in f32 (excess precision); of 8 bits and fewer each step is rounded.
 _KEPT_WIDE = frozenset((F16, BF16))
 _INTEGER_INFIX = having(BITWISE | MONOID)

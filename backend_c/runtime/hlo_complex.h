@@ -121,31 +121,35 @@ HLO_FUNCTION float hlo_pair_quotient(double high, double low, double by_high, do
     return hlo_f32_from_pair(first, rest / by_high);
 }
 
-/* Annex G's "box the infinity": 1 for an infinity and 0 for what is not, with the sign of x. */
-HLO_FUNCTION float hlo_boxed_f32(float x) {
-    return hlo_copysign_f32(hlo_abs_f32(x) == hlo_f32_from_bits(0x7f800000u) ? 1.0f : 0.0f, x);
-}
+/* hlo_boxed_f32, hlo_boxed_f64: annex G's "box the infinity", 1 for an infinity and 0 for what is
+ * not, with the sign of x. hlo_quotient_at_edge_c64, hlo_quotient_at_edge_c128: the quotients that
+ * are not of finite numbers by others than zero (C11, annex G.5.1). */
+#define HLO_QUOTIENT_AT_EDGE(C, F, T, infinite)                                                  \
+    HLO_FUNCTION T hlo_boxed_##F(T x) {                                                          \
+        return hlo_copysign_##F(hlo_abs_##F(x) == (infinite) ? (T)1 : (T)0, x);                  \
+    }                                                                                            \
+    HLO_FUNCTION hlo_##C hlo_quotient_at_edge_##C(hlo_##C lhs, hlo_##C rhs) {                    \
+        const T a = lhs.re, b = lhs.im, c = rhs.re, d = rhs.im;                                  \
+        const T infinity = (infinite), nan = infinity - infinity;                                \
+        const T u = hlo_boxed_##F(a), v = hlo_boxed_##F(b);                                      \
+        const T s = hlo_boxed_##F(c), t = hlo_boxed_##F(d);                                      \
+        const int finite_lhs = hlo_is_finite_##F(a) & hlo_is_finite_##F(b);                      \
+        const int finite_rhs = hlo_is_finite_##F(c) & hlo_is_finite_##F(d);                      \
+        if ((c == (T)0) & (d == (T)0)) {                                                         \
+            const T pole = hlo_copysign_##F(infinity, c);                                        \
+            return hlo_make_##C(pole * a, pole * b);                                             \
+        }                                                                                        \
+        if (finite_rhs & ((u != (T)0) | (v != (T)0))) {                                          \
+            return hlo_make_##C(infinity * (u * c + v * d), infinity * (v * c - u * d));         \
+        }                                                                                        \
+        if (finite_lhs & ((s != (T)0) | (t != (T)0))) {                                          \
+            return hlo_make_##C((T)0 * (a * s + b * t), (T)0 * (b * s - a * t));                 \
+        }                                                                                        \
+        return hlo_make_##C(nan, nan);                                                           \
+    }
 
-/* The quotients that are not of finite numbers by others than zero: C11, annex G.5.1. */
-HLO_FUNCTION hlo_c64 hlo_quotient_at_edge_c64(hlo_c64 lhs, hlo_c64 rhs) {
-    const float a = lhs.re, b = lhs.im, c = rhs.re, d = rhs.im;
-    const float infinity = hlo_f32_from_bits(0x7f800000u), nan = hlo_f32_from_bits(0x7fc00000u);
-    const float u = hlo_boxed_f32(a), v = hlo_boxed_f32(b);
-    const float s = hlo_boxed_f32(c), t = hlo_boxed_f32(d);
-    const int finite_lhs = hlo_is_finite_f32(a) & hlo_is_finite_f32(b);
-    const int finite_rhs = hlo_is_finite_f32(c) & hlo_is_finite_f32(d);
-    if ((c == 0.0f) & (d == 0.0f)) {
-        const float pole = hlo_copysign_f32(infinity, c);
-        return hlo_make_c64(pole * a, pole * b);
-    }
-    if (finite_rhs & ((u != 0.0f) | (v != 0.0f))) {
-        return hlo_make_c64(infinity * (u * c + v * d), infinity * (v * c - u * d));
-    }
-    if (finite_lhs & ((s != 0.0f) | (t != 0.0f))) {
-        return hlo_make_c64(0.0f * (a * s + b * t), 0.0f * (b * s - a * t));
-    }
-    return hlo_make_c64(nan, nan);
-}
+HLO_QUOTIENT_AT_EDGE(c64, f32, float, hlo_f32_from_bits(0x7f800000u))
+HLO_QUOTIENT_AT_EDGE(c128, f64, double, hlo_f64_from_bits(0x7ff0000000000000u))
 
 /* ((ac + bd) + (bc - ad) i) / (c^2 + d^2); by zero and with infinities as in annex G. Neither
  * overflows nor underflows: squares of f32 fit f64. */
@@ -220,9 +224,38 @@ HLO_FUNCTION hlo_c64 hlo_divide_c64_fast(hlo_c64 lhs, hlo_c64 rhs) {
     return (finite & (by != 0.0)) ? plain : edge;
 }
 
-/* sqrt(re^2 + im^2) of components that a power of two makes neither too large nor too small to be
- * squared: within 2 ULP (a square, the sum and the root each round once, and the root halves errors
- * before it). */
+/* 2^(1023 - exponent), for an exponent of 1 to 2045 as bits have it. */
+HLO_FUNCTION double hlo_reciprocal_power(int64_t exponent) {
+    return hlo_f64_from_bits((uint64_t)(2046 - exponent) << 52);
+}
+
+/* The exponent of the larger component, as bits have it, at least 1 and at most 2045. */
+HLO_FUNCTION int64_t hlo_exponent_c128(hlo_c128 x) {
+    const uint64_t re = hlo_bits_f64(x.re) << 1, im = hlo_bits_f64(x.im) << 1;
+    const int64_t exponent = (int64_t)((re > im ? re : im) >> 53);
+    return exponent < 1 ? 1 : exponent > 2045 ? 2045 : exponent;
+}
+
+/* By the plain formula, of operands that powers of two bring near 1. */
+HLO_FUNCTION hlo_c128 hlo_divide_c128_fast(hlo_c128 lhs, hlo_c128 rhs) {
+    const int64_t up = hlo_exponent_c128(lhs), down = hlo_exponent_c128(rhs);
+    const double scale = hlo_reciprocal_power(up), by_scale = hlo_reciprocal_power(down);
+    const double a = lhs.re * scale, b = lhs.im * scale;
+    const double c = rhs.re * by_scale, d = rhs.im * by_scale, by = c * c + d * d;
+    const int64_t half = (down - up) / 2; /* the quotient's scale, in two steps: it may be 2^2044 */
+    const double first = hlo_reciprocal_power(1023 + half);
+    const double second = hlo_reciprocal_power(1023 + (down - up) - half);
+    const int finite = hlo_is_finite_f64(lhs.re) & hlo_is_finite_f64(lhs.im) &
+                       hlo_is_finite_f64(rhs.re) & hlo_is_finite_f64(rhs.im);
+    const hlo_c128 edge = hlo_quotient_at_edge_c128(lhs, rhs);
+    const hlo_c128 plain = hlo_make_c128((a * c + b * d) / by * first * second,
+                                         (b * c - a * d) / by * first * second);
+    return (finite & (by != 0.0)) ? plain : edge;
+}
+
+/* Absolute values in fast mode: sqrt(re^2 + im^2) of components that a power of two makes neither
+ * too large nor too small to be squared: within 2 ULP (a square, the sum and the root each round
+ * once, and the root halves errors before it). */
 HLO_FUNCTION float hlo_abs_c64_fast(hlo_c64 x) {
     const uint32_t re = hlo_bits_f32(x.re) & 0x7fffffffu, im = hlo_bits_f32(x.im) & 0x7fffffffu;
     const uint32_t larger = re > im ? re : im;
@@ -231,6 +264,23 @@ HLO_FUNCTION float hlo_abs_c64_fast(hlo_c64 x) {
     const float back = hlo_f32_from_bits(big ? 0x62800000u : small ? 0x0d800000u : 0x3f800000u);
     const float a = x.re * scale, b = x.im * scale; /* by 2^-70, 2^100 or 1 */
     return hlo_or_infinity(x, hlo_sqrt_f32(a * a + b * b) * back);
+}
+
+/* The same, by 2^-600 beyond 2^500, by 2^600 below 2^-450. */
+HLO_FUNCTION double hlo_abs_c128_fast(hlo_c128 x) {
+    const uint64_t re = hlo_bits_f64(x.re) << 1, im = hlo_bits_f64(x.im) << 1;
+    const uint64_t larger = re > im ? re : im, infinite = 0xffe0000000000000u;
+    const int big = larger > 0xbe60000000000000u, small = larger < 0x47a0000000000000u;
+    const double scale = hlo_f64_from_bits(big ? 0x1a70000000000000u    /* 2^-600 */
+                                           : small ? 0x6570000000000000u /* 2^600 */
+                                                   : 0x3ff0000000000000u);
+    const double back = hlo_f64_from_bits(big ? 0x6570000000000000u
+                                          : small ? 0x1a70000000000000u
+                                                  : 0x3ff0000000000000u);
+    const double a = x.re * scale, b = x.im * scale;
+    const double root = hlo_sqrt_f64(hlo_fused_f64(a, a, b * b)) * back;
+    const uint64_t edge = 0u - (uint64_t)((re == infinite) | (im == infinite));
+    return hlo_f64_from_bits((hlo_bits_f64(root) & ~edge) | (0x7ff0000000000000u & edge));
 }
 
 #endif
