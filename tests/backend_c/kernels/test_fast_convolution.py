@@ -146,6 +146,7 @@ _FORMS = (
     ("bf01_oi01->bf01", (2, 1, 20, 90), (1, 1, 3, 5), "2,1,20,90", "size=3x5 pad=1_1x2_2"),
     ("b01f_01io->b01f", (1, 9, 99, 1), (5, 7, 1, 3), "1,5,47,3", "size=5x7 stride=1x2"),
     ("bf0_oi0->bf0", (3, 1, 300), (1, 1, 31), "3,1,270", "size=31"),
+    ("b0f_0io->b0f", (4, 30, 1), (3, 1, 2), "2,28,2", "size=3", 2),
     # Of many features to few: the sums are the lanes.
     ("b01f_01io->b01f", (1, 9, 19, 40), (3, 3, 40, 1), "1,9,19,1", "size=3x3 pad=1_1x1_1"),
     ("bf01_oi01->bf01", (2, 33, 9, 11), (3, 33, 2, 3), "2,3,7,7", "size=2x3 rhs_dilate=2x2"),
@@ -162,8 +163,9 @@ def test_forms_of_each_processor(compiler: str, monkeypatch: pytest.MonkeyPatch)
     require_compiler(compiler)
     monkeypatch.setenv("HLO_CC", compiler)
     cases = []
-    for labels, lhs, rhs, result, window in _FORMS:
+    for labels, lhs, rhs, result, window, *batch_groups in _FORMS:
         terms = math.prod(rhs) // rhs[labels.partition("_")[2].index("o")]
         attributes = f"window={{{window}}}, dim_labels={labels}"
+        attributes += "".join(f", batch_group_count={count}" for count in batch_groups)
         cases.append(Convolution(lhs, rhs, result, attributes, terms))
     check(cases)

@@ -27,8 +27,9 @@ def is_depthwise(convolved: Convolved) -> bool:
     """Return whether each input feature is a group, and the taps are few enough to be unrolled."""
     groups = convolved.feature_groups
     taps = math.prod(d.size for d in convolved.window.dimensions)
-    is_wide = groups > 1 or convolved.dims[convolved.labels.output_feature] <= _FEW
-    return is_wide and convolved.features == groups and taps <= _MOST
+    features = convolved.dims[convolved.labels.output_feature]
+    is_plain = convolved.batch_groups == 1 and features <= _FEW
+    return (groups > 1 or is_plain) and convolved.features == groups and taps <= _MOST
 
 
 class DepthwiseConvolution(FastConvolution):
