@@ -16,11 +16,13 @@ class Views:
     """Select the arrays that become views of other buffers instead of copies.
 
     Slices of arguments and constants always do, slices of workspace buffers if ``of_workspace``,
-    and parts of concatenations if ``of_parts``.
+    and parts of concatenations if ``of_parts``. Without ``are_slices`` only reshapes do: an array
+    that a slice lies in cannot be updated in place while the slice is read.
     """
 
     of_parts: bool = True
     of_workspace: bool = True
+    are_slices: bool = True
 
 
 class ComputationViews:
@@ -69,6 +71,7 @@ class ComputationViews:
 
         None if it is no slice or reshape, or if a user needs its elements side by side.
         """
+        assert self._wanted is not None
         kernel = self._placements.kernels[name]
         if kernel is None or len(operands) != 1 or len(kernel.parameters) != 1:
             return None
@@ -80,6 +83,8 @@ class ComputationViews:
             return None
         view, shape = found
         if not self._may_view(view):
+            return None
+        if not self._wanted.are_slices and shape.elements != operand.shape.elements:
             return None
         if not is_dense(shape, view.dims) and not self._placements.is_read_by_index(name):
             return None

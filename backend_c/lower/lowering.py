@@ -44,7 +44,8 @@ def lower(module: Module, settings: Settings) -> Plan:
     """
     least = settings.least_exchanged
     if not settings.is_scalar:
-        return with_exchanges(_lowered(module, settings), least)
+        views = Views(of_parts=False, are_slices=False) if settings.has_lanes else None
+        return with_exchanges(_lowered(module, settings, views), least)
     # What a view lies in lives as long as the first and the last of them: copies may take less.
     plans: list[Plan] = []
     for views in (Views(), Views(of_workspace=False), Views(of_parts=False, of_workspace=False)):

@@ -48,8 +48,12 @@ class Ownership:
         self._values[instruction.name] = value
 
     def reusable(self, instruction: Instruction, operands: Sequence[Value]) -> set[Buffer]:
-        """Return the buffers of an instruction's operands that it may overwrite."""
-        mine = {b for b in _buffers(operands) if self._is_mine(b)}
+        """Return the buffers of an instruction's operands that it may overwrite.
+
+        None of them overlaps another operand, which is read while the result is written.
+        """
+        given = set(_buffers(operands))
+        mine = {b for b in given if self._is_mine(b)}
         if not mine:
             return mine
         constants = {buffer for buffer, _ in self._plan.constants}
@@ -58,7 +62,9 @@ class Ownership:
         return {
             b
             for b in mine
-            if b.base not in constants and not any(overlap(b, other) for other in needed)
+            if b.base not in constants
+            and not any(overlap(b, other) for other in needed)
+            and not any(overlap(b, other) for other in given if other is not b)
         }
 
     def _is_mine(self, buffer: Buffer) -> bool:

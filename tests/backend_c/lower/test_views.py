@@ -243,3 +243,39 @@ class _Drawn:
 @pytest.mark.parametrize("seed", range(8))
 def test_drawn_programs_keep_their_bits(seed: int) -> None:
     _require_bits(_Drawn(seed).module())
+
+
+_ROWS_ONTO_OTHERS = _module(
+    "x = f32[40,12] parameter(0)",
+    "y = f32[40,12] sine(x)",
+    "rows = f32[3,12] slice(y), slice={[1:4], [0:12]}",
+    "turned = f32[3,12] reverse(rows), dimensions={0}",
+    "zero = s32[] constant(0)",
+    "two = s32[] constant(2)",
+    "ROOT n = f32[40,12] dynamic-update-slice(y, turned, two, zero)",
+)
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("has_lanes", (True, False))
+def test_what_an_update_reads_is_not_what_it_overwrites(has_lanes: bool) -> None:
+    """A view of the array that is updated is an operand, too."""
+    settings = settings_for("exact") if has_lanes else _SCALAR
+    values = arguments.from_seed(_ROWS_ONTO_OTHERS, 0)
+    found = compiled(_ROWS_ONTO_OTHERS, settings)(*values)
+    assert not differences(interp.evaluate(_ROWS_ONTO_OTHERS, *values), found)
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+def test_a_reshape_is_no_copy_where_loops_have_lanes() -> None:
+    module = _module(
+        "x = f32[96,96] parameter(0)",
+        "y = f32[96,96] parameter(1)",
+        "a = f32[9216] reshape(x)",
+        "b = f32[9216] reshape(y)",
+        "ROOT r = f32[] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+    )
+    assert [type(step) for step in lowered(module).steps] == [Launch]
+    values = arguments.from_seed(module, 0)
+    found = compiled(module, settings_for("exact"))(*values)
+    assert not differences(interp.evaluate(module, *values), found)
