@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from hlo.module import Instruction
-from hlo.passes.rewriting import array, integer
+from hlo.passes.rewriting import array, integer, integers
 from hlo.types import ArrayShape
 
 SCALAR = 0  # the only index of an array of one element
 LOOP = 1  # the loop's own index
 
 _LONG = 16  # iterations for which an innermost loop of its own pays
+_DIVIDED = 32  # iterations of an innermost loop that is divided into segments
 
 # Opcode → the operands that it reads at another index than the result's. Other moves (copy, select)
 # read at the result's own; no bitcast is left by then, and bounded arrays are not fused.
@@ -62,6 +63,8 @@ def share(instruction: Instruction, number: int, operand: ArrayShape) -> float:
     match instruction.opcode, number:
         case ("broadcast", _):
             return 1.0 / _repeated_in_lanes(instruction)
+        case ("concatenate", _) if not _has_loops_of_parts(instruction):
+            return 1.0
         case ("concatenate", _) | ("pad", 0) | ("dynamic-update-slice", 1):
             return min(1.0, operand.elements / result)
         case ("gather", 1):
@@ -69,6 +72,15 @@ def share(instruction: Instruction, number: int, operand: ArrayShape) -> float:
             return float((*operand.dims, 1)[dimension])
         case _:
             return 1.0
+
+
+def _has_loops_of_parts(concatenate: Instruction) -> bool:
+    """Return whether a concatenation has a loop for each part (backend_c/ir/segments.py): where
+    they lie one after the other in a long innermost dimension. Elsewhere all parts are computed at
+    each element, and one is chosen."""
+    dims = array(concatenate.shape).dims
+    last = max((d for d, extent in enumerate(dims) if extent > 1), default=0)
+    return integers(concatenate, "dimensions") == (last,) and dims[last] >= _DIVIDED
 
 
 def _repeated_in_lanes(broadcast: Instruction) -> int:
