@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 
+import pytest
+
 import hlo
 from hlo.module import Module
 from hlo.opcodes import ELEMENTWISE, of_family
@@ -144,14 +146,31 @@ def test_heroes_and_their_operands_are_stored() -> None:
 
 def test_a_concatenation_of_many_parts_is_a_root() -> None:
     module = fused("""ENTRY main {
-  x = f32[4] parameter(0)
-  a = f32[4] exponential(x)
-  b = f32[4] log(x)
-  c = f32[12] concatenate(a, x, b), dimensions={0}
-  ROOT r = f32[12] negate(c) }
+  x = f32[40] parameter(0)
+  a = f32[40] exponential(x)
+  b = f32[40] log(x)
+  c = f32[120] concatenate(a, x, b), dimensions={0}
+  ROOT r = f32[120] negate(c) }
 """)
     assert opcodes(module) == {"parameter": 1, "fusion": 2}
     assert opcodes(module, "fused_concatenate")["exponential"] == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "dimension"), [("9,9", "9,27", 1), ("1,900", "3,900", 0)]
+)
+def test_parts_that_have_no_loop_of_their_own_are_computed_before(
+    part: str, whole: str, dimension: int
+) -> None:
+    """All parts would be computed at each element of the concatenation, and one be chosen."""
+    module = fused(f"""ENTRY main {{
+  x = f32[{part}] parameter(0)
+  a = f32[{part}] sine(x)
+  b = f32[{part}] cosine(x)
+  ROOT c = f32[{whole}] concatenate(a, x, b), dimensions={{{dimension}}} }}
+""")
+    parts = [c for c in module.computations if "sine" in {i.opcode for i in c.instructions}]
+    assert parts and all(i.opcode != "concatenate" for c in parts for i in c.instructions)
 
 
 def test_loops_are_fused_inside() -> None:
