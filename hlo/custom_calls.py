@@ -9,7 +9,7 @@ from hlo.errors import Unsupported
 
 Dims = tuple[int, ...]
 
-_ROUTINE = re.compile(r"lapack_[sdcz](potrf|trsm)_ffi")
+_ROUTINE = re.compile(r"lapack_[sdcz](potrf|trsm|getrf|geqrf|orgqr|ungqr)_ffi")
 
 
 def require_fitting(target: str, operands: Sequence[Dims], results: Sequence[Dims]) -> None:
@@ -52,6 +52,25 @@ def _trsm(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
     return a[:-2] == b[:-2] and a[-1] in b[-2:]
 
 
+def _getrf(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
+    return _geqrf(operands, results[:2]) and all(dims == operands[0][:-2] for dims in results[2:])
+
+
+def _geqrf(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
+    if len(operands) != 1 or len(operands[0]) < 2 or not results:
+        return False
+    *batch, rows, columns = operands[0]
+    return list(results[:2]) == [operands[0], (*batch, min(rows, columns))][: len(results)]
+
+
+def _orgqr(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
+    if len(operands) != 2 or len(operands[0]) < 2 or not results or results[0] != operands[0]:
+        return False
+    *batch, rows, columns = operands[0]
+    *same, count = operands[1] or (0,)
+    return same == batch and count <= columns <= rows
+
+
 def _is_square(dims: Dims) -> bool:
     return len(dims) > 1 and dims[-1] == dims[-2]
 
@@ -62,4 +81,8 @@ _FITS: dict[str, Callable[[Sequence[Dims], Sequence[Dims]], bool]] = {
     "TopK": _topk,
     "potrf": _potrf,
     "trsm": _trsm,
+    "getrf": _getrf,
+    "geqrf": _geqrf,
+    "orgqr": _orgqr,
+    "ungqr": _orgqr,
 }

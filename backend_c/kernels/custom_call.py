@@ -18,6 +18,7 @@ from backend_c.kernels.linear_algebra import (
     triangular_solve,
 )
 from backend_c.kernels.parts.factorisation.cholesky_and_substitution import in_memory
+from backend_c.kernels.parts.factorisation.lapack_factors import geqrf, getrf, orgqr
 from backend_c.kernels.sort import topk
 from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
@@ -192,8 +193,15 @@ _TARGETS: dict[str, _Target] = {
     "PadToStatic": _pad_to_static,
     "SliceToDynamic": _slice_to_dynamic,
     "TopK": _topk,
-    "lapack_dpotrf_ffi": _potrf,
-    "lapack_dtrsm_ffi": _trsm,
-    "lapack_spotrf_ffi": _potrf,
-    "lapack_strsm_ffi": _trsm,
+    **{
+        f"lapack_{kind}{name}_ffi": target
+        for name, target in (
+            ("potrf", _potrf),
+            ("trsm", _trsm),
+            ("getrf", getrf),
+            ("geqrf", geqrf),
+            ("orgqr", orgqr),
+        )
+        for kind in "sd"
+    },
 }

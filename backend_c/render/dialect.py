@@ -36,7 +36,9 @@ _WHERE_USED = (
     *((f"hlo_factor_{t}.h", f"hlo_factor_{t}") for t in ("f32", "f64")),
     ("hlo_fft_fast.h", "hlo_fft_lanes"),
     ("hlo_half.h", "hlo_half_"),
+    ("hlo_householder.h", "hlo_householder_"),
     ("hlo_lanes.h", "hlo_lanes_"),
+    ("hlo_lu.h", "hlo_lu_"),
     ("hlo_sort.h", "hlo_sort_"),
     ("hlo_transpose.h", "hlo_transpose_"),
 )
