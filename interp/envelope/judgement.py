@@ -228,8 +228,23 @@ class Judge:
     def _follow(self, trying: Trying, shown: Shown, places: Sequence[int]) -> None:
         """Judge the results at ``places`` on the peer's own anchors, under the whole budget."""
         narrower, wrong = self._followed(shown, self._given, places)
-        trying.blame(wrong)
+        trying.blame(self._confirmed(wrong, shown, places))
         trying.narrow(narrower)
+
+    def _confirmed(
+        self, wrong: tuple[Step, ...], shown: Shown, places: Sequence[int]
+    ) -> tuple[Step, ...]:
+        """Keep the illegal steps that are illegal whichever values a compiler computes again.
+
+        What is done element by element may be done again in each loop that needs it, there with a
+        product and a sum contracted and here not: the value that is shown need not be the one that
+        its users read (sy - floor(sy), which shows the last bits of sy).
+        """
+        if not wrong:
+            return wrong
+        _, proven = self._followed(shown, self._given, places, Trust.STATES)
+        names = {step.instruction.name for step in proven}
+        return tuple(step for step in wrong if step.instruction.name in names) or proven
 
     def _go_on(self, trying: Trying, shown: Shown, is_usual: bool | None = None) -> None:
         """Resolve what is still undetermined by weaker premises: the peer's single steps taken as

@@ -124,8 +124,9 @@ def followed(
     and the anchors whose value is illegal. Where a loop or branch may go several ways, it goes the
     peer's way. ``note`` is called for each anchor of an instruction, in each trip.
 
-    PROVEN proves both what is outside and what is inside. So does STATES, however many values are
-    asked for, by which each value of a trip is judged from what the loop carried before the trip.
+    PROVEN proves what is inside; what is outside may rest on a value that the compiler computed
+    twice. STATES proves both, however many values are asked for: each value of a trip is judged
+    from what the loop carried before the trip.
     With STEPS a difference of nearly equal numbers, or a decision between them, is as the peer made
     it: what is inside is legal if no step is outside; but a compiler may compute such a value
     twice, each time with other roundings, so what is outside proves nothing. With ONCE a value of
