@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from hlo.literal import Literal
 from hlo.module import Instruction
 from hlo.passes.cost import COST
 from hlo.passes.fusion_reasons import Reason, Why
@@ -34,7 +37,21 @@ def why_unfusible(instruction: Instruction, by_name: Mapping[str, Instruction]) 
         return Reason(Why.BOUNDED)
     if instruction.opcode == "constant" and array(instruction.shape).rank:
         return Reason(Why.ARRAY_CONSTANT)
+    if instruction.opcode == "constant" and _has_payload(instruction):
+        return Reason(Why.PAYLOAD)
     return None
+
+
+def _has_payload(constant: Instruction) -> bool:
+    """Return whether a constant is a NaN other than the one that kernels write as a literal: its
+    bits are seen by a comparison in total order."""
+    literal = constant.attributes.get("literal")
+    value = literal.value if isinstance(literal, Literal) else None
+    if not isinstance(value, np.ndarray) or not array(constant.shape).element_type.is_float:
+        return False
+    usual = {np.array(nan).astype(value.dtype).tobytes() for nan in (np.nan, -np.nan)}
+    with np.errstate(invalid="ignore"):  # of a signalling NaN
+        return bool(np.isnan(value).any()) and value.tobytes() not in usual
 
 
 def why_root(

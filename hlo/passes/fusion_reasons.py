@@ -18,6 +18,7 @@ class Why(StrEnum):
     OWN_KERNEL = "own kernel"
     BOUNDED = "bounded size"
     ARRAY_CONSTANT = "array constant"
+    PAYLOAD = "payload"
     MANY_PARTS = "many parts"
     UPDATED_IN_PLACE = "updated in place"
     SEVERAL_RESULTS = "several results"
@@ -40,6 +41,7 @@ _TEXTS = {
     Why.OWN_KERNEL: "a {0} is a kernel of its own",
     Why.BOUNDED: "arrays of a bounded size are not fused",
     Why.ARRAY_CONSTANT: "an array constant lies in memory",
+    Why.PAYLOAD: "a NaN of other bits than the usual ones lies in memory",
     Why.MANY_PARTS: "a concatenation of {0} parts has a loop for each",
     Why.UPDATED_IN_PLACE: "it writes a small part of an array, in place",
     Why.SEVERAL_RESULTS: "a reduction with several results has a loop of its own",
