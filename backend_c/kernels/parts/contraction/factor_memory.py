@@ -6,6 +6,7 @@ place where steps are rows of whole panels and too few rows share them for packi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from backend_c.kernels.parts.contraction.strided_access import (
     factor_strides,
     has_lines_side_by_side,
 )
+from hlo.types import ElementType
 
 WIDEST = 32  # columns of the widest tile
 _VECTOR = 16  # columns of its vectors: a multiple of those of all others
@@ -43,6 +45,18 @@ class Side(NamedTuple):
     address: Callable[[Expr, Expr], Pointer]
     line_pitch: int
     step_pitch: int
+
+
+def stored_factors(
+    read: Read, dims: tuple[int, int, int], element_type: ElementType, scope: Scope
+) -> Array:
+    """Write all factors that ``read`` returns for indices of ``dims`` to scratch, row-major and
+    converted to a type; return it."""
+    array = scope.scratch(element_type, math.prod(dims), frozen=True)
+    with nest.split(scope, dims) as index:
+        value = as_type(masked(*read(*index)), element_type)
+        scope.store(array, ix.linearize(index, dims), value)
+    return array
 
 
 def left_factors(factors: Factors, product: Product, rows: int, scope: Scope) -> Side:

@@ -14,6 +14,7 @@ from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, masked
+from backend_c.kernels.parts.contraction.factor_memory import stored_factors
 from backend_c.kernels.parts.contraction.factors import Factors, Read
 from backend_c.kernels.parts.contraction.strided_access import (
     factor_strides,
@@ -56,11 +57,8 @@ class SkinnyContraction:
         strides = factor_strides(read, (factors.batch, self.few, factors.k), self.sums)
         if strides is not None and strides.step == 1:
             return read
-        vectors = scope.scratch(self.sums, factors.batch * self.few * factors.k, frozen=True)
         dims = factors.batch, self.few, factors.k
-        with nest.split(scope, dims) as (b, vector, step):
-            value = as_type(masked(*read(b, vector, step)), self.sums)
-            scope.store(vectors, ix.linearize((b, vector, step), dims), value)
+        vectors = stored_factors(read, dims, self.sums, scope)
 
         def stored(b: Expr, vector: Expr, step: Expr) -> tuple[Expr, tuple[Expr, ...]]:
             return scope.load(vectors, ix.linearize((b, vector, step), dims)), ()

@@ -6,7 +6,6 @@ sums are converted first, each once, in loops that convert many side by side, an
 
 from __future__ import annotations
 
-import math
 from functools import reduce
 
 from backend_c.ir import index as ix
@@ -14,6 +13,7 @@ from backend_c.ir import nest
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, masked
+from backend_c.kernels.parts.contraction.factor_memory import stored_factors
 from backend_c.kernels.parts.contraction.factors import Factors, Read
 from backend_c.kernels.parts.contraction.strided_access import factor_strides
 from hlo.types import ElementType
@@ -69,10 +69,7 @@ def _converted(factors: Factors, sums: ElementType, scope: Scope) -> Read:
     dims = factors.batch, factors.k, factors.n
     if _has_type(factors.rhs, sums):
         return factors.rhs
-    scratch = scope.scratch(sums, math.prod(dims), frozen=True)
-    with nest.split(scope, dims) as (b, step, n):
-        value = as_type(masked(*factors.rhs(b, n, step)), sums)
-        scope.store(scratch, ix.linearize((b, step, n), dims), value)
+    scratch = stored_factors(lambda b, step, n: factors.rhs(b, n, step), dims, sums, scope)
     return lambda b, n, step: (scope.load(scratch, ix.linearize((b, step, n), dims)), ())
 
 

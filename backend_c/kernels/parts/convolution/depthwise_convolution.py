@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 
 from backend_c.ir import index as ix
-from backend_c.ir import nest
 from backend_c.ir.element import zero
 from backend_c.ir.loop_ir import Expr, Pointer
 from backend_c.ir.scope import apply
-from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
+from backend_c.kernels.parts.contraction.factor_memory import stored_factors
 from backend_c.kernels.parts.convolution.convolution_input import Convolved
 from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution, Into, Tile
 
@@ -37,16 +36,15 @@ class DepthwiseConvolution(FastConvolution):
 
     def prepare(self) -> None:
         """Write the weights to scratch as [tap][feature]."""
-        scope, factors = self.scope, self.factors
+        factors = self.factors
         self.multiplier = factors.n
         self.groups, self.columns = 1, factors.batch * factors.n
         steps = range(self.input.length)  # of one feature those of a row of taps lie side by side
         self.taps = [offset + step for offset in self.input.offsets for step in steps]
         dims = factors.k, factors.batch, factors.n
-        self.weights = scope.scratch(self.sums, math.prod(dims), frozen=True)
-        with nest.split(scope, dims) as (tap, group, column):
-            value = as_type(masked(*factors.rhs(group, column, tap)), self.sums)
-            scope.store(self.weights, ix.linearize((tap, group, column), dims), value)
+        self.weights = stored_factors(
+            lambda tap, group, column: factors.rhs(group, column, tap), dims, self.sums, self.scope
+        )
 
     def multiply(self, tile: Tile, left: Pointer, into: Into) -> None:
         """Write the sums of a tile: up to ``_UNROLLED`` taps in one expression, added to those

@@ -13,10 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from backend_c.ir import index as ix
-from backend_c.ir import nest
 from backend_c.ir.loop_ir import Constant, Expr, Pointer, Variable
 from backend_c.ir.scope import apply
-from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
+from backend_c.kernels.parts.contraction.factor_memory import stored_factors
 from backend_c.kernels.parts.convolution.convolution_input import Convolved
 from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution, Into, Tile
 
@@ -39,10 +38,8 @@ class NarrowResultConvolution(FastConvolution):
         """Write the weights to scratch as [feature of the result][tap and feature]."""
         scope, factors = self.scope, self.factors
         self.offsets = scope.table(np.array(self.input.offsets, np.int64))
-        self.weights = scope.scratch(self.sums, factors.n * factors.k, frozen=True)
-        with nest.split(scope, (factors.n, factors.k)) as (column, step):
-            value = as_type(masked(*factors.rhs(ix.constant(0), column, step)), self.sums)
-            scope.store(self.weights, ix.linearize((column, step), (factors.n, factors.k)), value)
+        dims = factors.batch, factors.n, factors.k
+        self.weights = stored_factors(factors.rhs, dims, self.sums, scope)
 
     def multiply(self, tile: Tile, left: Pointer, into: Into) -> None:
         """Write the sums of a tile by groups of pixels, then of those that are left over."""

@@ -11,7 +11,7 @@ import math
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
-from backend_c.ir.loop_ir import Expr, Pointer
+from backend_c.ir.loop_ir import Pointer
 from backend_c.kernels.parts.factorisation.cholesky_and_substitution import in_memory
 from hlo.errors import Unsupported
 from hlo.types import F32, F64, S32, ElementType
@@ -89,12 +89,11 @@ def orgqr(operands: list[Element], config: str, write: Writer) -> None:
     products = scope.scratch(element_type, count * columns)
     with nest.outer(scope, (count,), rows * columns * number) as (matrix,):
         start = ix.multiply(matrix, rows * columns)
-        sizes: list[Expr] = [ix.constant(size) for size in (rows, columns, number)]
         scope.call(
             f"hlo_householder_{element_type}_product",
             Pointer(source, start),
             Pointer(factors, ix.multiply(matrix, number)),
             Pointer(write.arrays[0], start),
             Pointer(products, ix.multiply(matrix, columns)),
-            *sizes,
+            *map(ix.constant, (rows, columns, number)),
         )
