@@ -26,8 +26,8 @@ from backend_c.ir.loop_ir import (
     subexpressions,
 )
 from backend_c.ir.scope import Scope
+from hlo.passes.index_paths import DIVIDED
 
-_LEAST = 32  # trips: shorter loops are done before it matters
 _MOST = 5  # segments of a loop
 _MOST_STATEMENTS = 400  # of all segments: they take the compiler time
 
@@ -51,7 +51,7 @@ def _places(scope: Scope, extent: int) -> list[int]:
     """Return the split points of the loop written last, in order; none if splitting does not
     pay."""
     loop = scope.last_statement
-    if extent < _LEAST or not scope.settings.has_lanes:
+    if extent < DIVIDED or not scope.settings.has_lanes:
         return []
     if not isinstance(loop, Loop) or any(isinstance(s, Loop) for s in loop.body):
         return []

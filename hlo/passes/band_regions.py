@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
-from hlo.literal import Literal
 from hlo.module import Instruction, Module
 from hlo.opcodes import BITWISE, ELEMENTWISE, EXTREME, having, of_family
-from hlo.passes.rewriting import array, integer, integers
+from hlo.passes.rewriting import array, constant_value, integer, integers
 from hlo.passes.updates_in_place import is_static_array
 from hlo.types import ArrayShape
 from hlo.walk import monoid
@@ -169,11 +168,11 @@ class Regions:
 
 def _is_finite(kernel: Instruction) -> bool:
     """Return whether an instruction is an array constant whose elements are all finite."""
-    literal = kernel.attributes.get("literal")
-    if not isinstance(literal, Literal) or not isinstance(literal.value, np.ndarray):
+    value = constant_value(kernel)
+    if value is None:
         return False
     wide = np.complex128 if array(kernel.shape).element_type.is_complex else np.float64
-    return bool(np.isfinite(literal.value.astype(wide)).all())
+    return bool(np.isfinite(value.astype(wide)).all())
 
 
 def _union(wanted: list[Operand]) -> Rows | None:

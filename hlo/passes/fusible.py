@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hlo.literal import Literal
 from hlo.module import Instruction
 from hlo.passes.cost import COST
 from hlo.passes.fusion_reasons import Reason, Why
-from hlo.passes.rewriting import array
+from hlo.passes.rewriting import array, constant_value
 from hlo.passes.updates_in_place import SMALL_PART, is_static_array, is_update_in_place
 
 # Kernels of their own that read each element of an operand about once, and so as well from what
@@ -45,9 +44,8 @@ def why_unfusible(instruction: Instruction, by_name: Mapping[str, Instruction]) 
 def _has_payload(constant: Instruction) -> bool:
     """Return whether a constant is a NaN other than the one that kernels write as a literal: its
     bits are seen by a comparison in total order."""
-    literal = constant.attributes.get("literal")
-    value = literal.value if isinstance(literal, Literal) else None
-    if not isinstance(value, np.ndarray) or not array(constant.shape).element_type.is_float:
+    value = constant_value(constant)
+    if value is None or not array(constant.shape).element_type.is_float:
         return False
     usual = {np.array(nan).astype(value.dtype).tobytes() for nan in (np.nan, -np.nan)}
     with np.errstate(invalid="ignore"):  # of a signalling NaN

@@ -17,7 +17,7 @@ SCALAR = 0  # the only index of an array of one element
 LOOP = 1  # the loop's own index
 
 _LONG = 16  # iterations for which an innermost loop of its own pays
-_DIVIDED = 32  # iterations of an innermost loop that is divided into segments
+DIVIDED = 32  # iterations from which on an innermost loop is divided into segments
 
 # Opcode → the operands that it reads at another index than the result's. Other moves (copy, select)
 # read at the result's own; no bitcast is left by then, and bounded arrays are not fused.
@@ -80,7 +80,7 @@ def _has_loops_of_parts(concatenate: Instruction) -> bool:
     each element, and one is chosen."""
     dims = array(concatenate.shape).dims
     last = max((d for d, extent in enumerate(dims) if extent > 1), default=0)
-    return integers(concatenate, "dimensions") == (last,) and dims[last] >= _DIVIDED
+    return integers(concatenate, "dimensions") == (last,) and dims[last] >= DIVIDED
 
 
 def _repeated_in_lanes(broadcast: Instruction) -> int:

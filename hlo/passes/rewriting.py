@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
+
+from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape
+from hlo.values import Array
 from hlo.walk import called
 
 Slices = tuple[tuple[int, int, int], ...]
@@ -103,6 +107,14 @@ def array(shape: object) -> ArrayShape:
     """Narrow a shape to an array's, where HLO allows no other."""
     assert isinstance(shape, ArrayShape), shape
     return shape
+
+
+def constant_value(instruction: Instruction) -> Array | None:
+    """Return the elements of an array constant; None for other instructions, and if the text elided
+    them."""
+    literal = instruction.attributes.get("literal")
+    value = literal.value if isinstance(literal, Literal) else None
+    return value if isinstance(value, np.ndarray) else None
 
 
 def integer(instruction: Instruction, attribute: str) -> int:

@@ -15,13 +15,13 @@ import numpy as np
 
 from hlo.literal import Literal
 from hlo.module import Instruction
-from hlo.passes.rewriting import array, integers, slices
+from hlo.passes.rewriting import array, constant_value, integers, slices
 from hlo.passes.value_facts import Answer, Rule, ValueFacts
 from hlo.values import Array
 
 _MOST = 64  # elements of a constant that is rearranged here
 
-_DIRECTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+COMPARISONS: Mapping[str, Callable[[Array, Array], Array]] = {
     "EQ": np.equal,
     "NE": np.not_equal,
     "LT": np.less,
@@ -41,9 +41,8 @@ def _values(facts: ValueFacts, instruction: Instruction) -> list[Array] | None:
     """Return the operands' values, if they are all small constants."""
     found = []
     for number in range(len(instruction.operands)):
-        literal = facts.operand(instruction, number).attributes.get("literal")
-        value = literal.value if isinstance(literal, Literal) else None
-        if not isinstance(value, np.ndarray) or value.size > _MOST:
+        value = constant_value(facts.operand(instruction, number))
+        if value is None or value.size > _MOST:
             return None
         found.append(value)
     return found
@@ -112,7 +111,7 @@ def _converted(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 def _compared(facts: ValueFacts, instruction: Instruction) -> Answer:
     """Fold a comparison of integers."""
-    return _computed(_DIRECTIONS[str(instruction.attributes["direction"])], facts, instruction)
+    return _computed(COMPARISONS[str(instruction.attributes["direction"])], facts, instruction)
 
 
 def _selected(facts: ValueFacts, instruction: Instruction) -> Answer:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from hlo.dynamic_sizes import has_bounds
-from hlo.literal import Literal
 from hlo.module import Instruction
-from hlo.passes.rewriting import array
+from hlo.passes.rewriting import array, constant_value
 from hlo.types import ArrayShape, Shape
 
 Answer = Instruction | str | None
@@ -44,10 +43,8 @@ class ValueFacts:
         definition = self._definitions[name]
         if definition.opcode == "broadcast":
             definition = self._definitions[definition.operands[0]]
-        literal = definition.attributes.get("literal")
-        if not isinstance(literal, Literal) or not isinstance(literal.value, np.ndarray):
-            return None
-        return literal.value.reshape(-1)[0] if literal.value.size == 1 else None
+        value = constant_value(definition)
+        return value.reshape(-1)[0] if value is not None and value.size == 1 else None
 
 
 Rule = Callable[[ValueFacts, Instruction], Answer]

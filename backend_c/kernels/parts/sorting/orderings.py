@@ -15,20 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from hlo.literal import Literal
 from hlo.module import Computation, Instruction
+from hlo.passes.rewriting import constant_value
+from hlo.passes.simplify_constants import COMPARISONS
 from hlo.types import F64, PRED, ArrayShape, ElementType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_DIRECTIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "EQ": operator.eq,
-    "NE": operator.ne,
-    "LT": operator.lt,
-    "LE": operator.le,
-    "GT": operator.gt,
-    "GE": operator.ge,
-}
 _LOGIC: dict[str, Callable[[Any, Any], Any]] = {
     "and": operator.and_,
     "or": operator.or_,
@@ -148,17 +141,14 @@ def _value(
 
 def _constant(instruction: Instruction) -> Array | None:
     """Return a constant that separates no two members of a class; None for any other."""
-    literal = instruction.attributes["literal"]
-    if not isinstance(literal, Literal) or not isinstance(literal.value, np.ndarray):
-        return None
-    shape = instruction.shape
-    if not isinstance(shape, ArrayShape) or shape.rank:
+    found, shape = constant_value(instruction), instruction.shape
+    if found is None or not isinstance(shape, ArrayShape) or shape.rank:
         return None
     if shape.element_type is PRED:
-        return np.asarray(literal.value, np.bool_)
+        return np.asarray(found, np.bool_)
     if not shape.element_type.is_float:
         return None
-    value = literal.value.astype(np.float64 if shape.element_type is F64 else np.float32)
+    value = found.astype(np.float64 if shape.element_type is F64 else np.float32)
     is_class = np.isnan(value) or np.isinf(value) or value == 0
     return value if is_class else None
 
@@ -170,7 +160,7 @@ def _compared(instruction: Instruction, lhs: Array, rhs: Array) -> Array | None:
         return None
     if kind == "TOTALORDER":
         lhs, rhs = keys(lhs, merged=False), keys(rhs, merged=False)
-    return np.asarray(_DIRECTIONS[direction](lhs, rhs))
+    return np.asarray(COMPARISONS[direction](lhs, rhs))
 
 
 def _needed(computation: Computation) -> set[str]:
