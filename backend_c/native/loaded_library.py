@@ -40,8 +40,8 @@ _LIBGOMP = b"libgomp.so.1"
 # pause takes 65 to 140 cycles. By default they are 300,000. A waiting thread that never sleeps has
 # used up its share of a processor when another process wants one, and then each barrier lasts until
 # the scheduler's next turn: a program of 0.5 ms took 64 ms beside one busy process.
-_TURNS = {"GOMP_SPINCOUNT": "300"}
-_CHOICES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")  # by which users say how threads wait
+_TURNS, _FEW = "GOMP_SPINCOUNT", "300"
+_CHOICES = ("OMP_WAIT_POLICY", _TURNS)  # by which users say how threads wait
 
 
 class LoadedLibrary:
@@ -91,12 +91,11 @@ def short_waits(environ: MutableMapping[str, str]) -> Iterator[None]:
     if _is_loaded(_LIBGOMP) or any(name in environ for name in _CHOICES):
         yield
         return
-    environ.update(_TURNS)
+    environ[_TURNS] = _FEW
     try:
         yield
     finally:
-        for name in _TURNS:
-            environ.pop(name, None)
+        environ.pop(_TURNS, None)
 
 
 def _is_loaded(name: bytes) -> bool:
