@@ -138,11 +138,12 @@ def disagree(fold: Fold, callee: Callee[Value], ends: tuple[str, ...] = ("low",)
 
         def watched(*arrays: Array) -> Value:
             nonlocal subnormal
-            subnormal |= any((_is_tiny(x) & (x != 0)).any() for x in arrays)
+            floats = [x for x in arrays if budget.current().may_flush(type_of(x))]
+            subnormal |= any((_is_tiny(x) & (x != 0)).any() for x in floats)
             return exact(*arrays)
 
         first = fold(replace(exact, call=watched), False, end)
-        if subnormal and budget.current().flushes:
+        if subnormal:
             found = found | np.logical_or.reduce([_is_tiny(one) for one in first])
         for other in (fold(exact, True, end), fold(swapped(exact), False, end)):
             found = found | _differ(first, other)

@@ -37,7 +37,7 @@ _WITHOUT_ZERO = "f8e8m0fnu"
 
 def flushed(operand: Enclosure) -> Enclosure:
     """Admit zero where a float operand is subnormal and may be flushed."""
-    if not budget.current().flushes or not operand.element_type.is_float:
+    if not budget.current().may_flush(operand.element_type):
         return operand
     if operand.element_type.name == _WITHOUT_ZERO:
         return Enclosure(operand.low, operand.high, operand.nan | _is_least(operand.low))
@@ -122,7 +122,7 @@ def finished(
         lost = is_nan(low) | is_nan(high) | (nan if peer.keeps_wide else False)
         return where(lost, anything(low.shape, element_type), Enclosure(low, high, nan))
     if _may_be_small(low) or _may_be_small(high):
-        if peer.flushes:
+        if peer.may_flush(element_type):
             low, high = _with_flushed(low, high)
         low, high = of_either_sign(low, high)
     found = between(low, high, nan)

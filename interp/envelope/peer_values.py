@@ -327,7 +327,7 @@ class _Followed:
     def _or_flushed(self, known: Enclosure, value: Enclosure) -> Enclosure:
         """Admit a subnormal for a zero and a zero for a subnormal: the program with more results
         may flush elsewhere."""
-        if not self.peer.flushes or not known.element_type.is_float:
+        if not self.peer.may_flush(known.element_type):
             return known
         tiny = float(finfo(known.low.dtype).smallest_normal)
         small = (known.low < tiny) & (known.high > -tiny)

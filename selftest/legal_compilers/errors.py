@@ -84,6 +84,8 @@ class Errors:
         if value.dtype.kind == "c":
             parts = self.flushed(value.real), self.flushed(value.imag)
             return complex_(*parts)
+        if not self._budget.may_flush(type_of(value)):
+            return value
         small = (np.abs(value) < _finfo(value.dtype).smallest_normal) & (value != 0)
         if not small.any():
             return value

@@ -181,7 +181,7 @@ def _either_of_tied(rule: Rule) -> Rule:
 
     def enclosed(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
         result = rule(lhs, rhs)
-        if not budget.current().flushes:
+        if not budget.current().may_flush(lhs.element_type):
             return result
         tiny = finfo(lhs.low.dtype).smallest_normal
         tied = [(x.low < tiny) & (x.high > -tiny) for x in (lhs, rhs)]

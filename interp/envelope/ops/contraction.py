@@ -17,7 +17,7 @@ import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.sparse_operands import stored_sparsely
-from hlo.types import F64, ArrayShape, ElementType
+from hlo.types import F32, F64, ArrayShape, ElementType
 from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.blocks import in_blocks_of, is_uniform
@@ -333,8 +333,10 @@ def _widened(
     radius = _whole_radius(most, radius, error, terms)
     overflows = ~(most + radius <= float(info.max))
     radius = radius + (terms + 1) * float(info.smallest_subnormal)
-    if budget.current().flushes:
-        radius = radius + (terms + 1) * float(info.smallest_normal)
+    if (peer := budget.current()).flushes:
+        # f16 and narrower types are multiplied in f32, at least.
+        computed = info if peer.may_flush(element_type) else finfo(F32.numpy)
+        radius = radius + (terms + 1) * float(computed.smallest_normal)
     is_zero = most == 0
     if element_type is not F64 and is_zero.any():  # whose products could be lost in float64
         radius = np.where(is_zero, 0.0, radius)

@@ -23,7 +23,7 @@ from interp.envelope.judgement import Judge
 from interp.envelope.verdict import OUTSIDE
 from selftest.legal_compilers.literal import Literal
 
-PERMISSIONS = ("keeps_wide", "contracts", "flushes", "rewrites")
+PERMISSIONS = ("keeps_wide", "contracts", "flushes", "flushes_narrow", "rewrites")
 BARE = Budget("as written", elementary=0.0)
 
 
