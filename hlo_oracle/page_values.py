@@ -11,8 +11,8 @@ from hlo.values import Value, arrays_of
 from hlo_oracle import peer_verdicts
 from hlo_oracle.loading.programs import Program
 from hlo_oracle.peer_verdicts import Examination, Peer, Run
-from interp.envelope.judgement import Output
 from interp.envelope.nested_values import NestedValues
+from interp.envelope.trying import Output
 from interp.envelope.verdict import OUTSIDE
 
 _TIMEOUT = 600.0  # seconds for one program

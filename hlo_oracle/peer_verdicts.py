@@ -22,9 +22,10 @@ from hlo.module import Module
 from hlo.values import Array, Value, arrays_of, placed_arrays
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Enclosure
-from interp.envelope.judgement import Found, Judge, Output
+from interp.envelope.judgement import Judge
 from interp.envelope.nested_values import FirstOutside
 from interp.envelope.random_rounding import DEVIATIONS
+from interp.envelope.trying import Found, Output
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from hlo.module import Module
 from hlo.types import element_type_of
 from hlo.values import Array, placed_arrays
 from interp.envelope.enclosure import ulp
-from interp.envelope.judgement import Found, Output
 from interp.envelope.nested_values import Evaluation, FirstOutside, NestedValue
+from interp.envelope.trying import Found, Output
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN, kinds
 from interp.observation import Seen, observed_computations
 from pages.value_summaries import Summary

@@ -21,7 +21,7 @@ from hlo.module import Module
 from hlo.values import Array, arrays_of
 from hlo.walk import column
 from interp.envelope.enclosure import Enclosure, is_nan
-from interp.envelope.judgement import Found
+from interp.envelope.trying import Found
 from interp.evaluator import Evaluation
 from interp.exact.conversion import type_of, widened
 from interp.values import Value

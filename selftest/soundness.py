@@ -38,7 +38,8 @@ from hlo.types import BF16, C64, F16, F32, F64
 from hlo.values import arrays_of
 from hlo_oracle import campaign_progress
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
-from interp.envelope.judgement import Found, Judge
+from interp.envelope.judgement import Judge
+from interp.envelope.trying import Found
 from interp.envelope.verdict import KINDS, OUTSIDE
 from interp.evaluator import evaluate
 from interp.values import Value

@@ -12,8 +12,9 @@ from fuzz.reducer.cutting import affordable
 from hlo.module import Module
 from hlo.values import Array, Value, arrays_of
 from interp.envelope.budget import Budget
-from interp.envelope.judgement import Judge, Output
+from interp.envelope.judgement import Judge
 from interp.envelope.recorded_values import exposed
+from interp.envelope.trying import Output
 
 _MOST_BYTES = 1 << 28  # of the values: exact ones and two bounds of each take as much again
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from hlo.values import Array
 from interp.envelope.enclosure import Enclosure, contains
-from interp.envelope.judgement import Found
+from interp.envelope.trying import Found
 
 _SMALL, _LARGE = 1e-4, 1e6  # what people write down
 _LEAST, _MOST = 1e-30, 1e30

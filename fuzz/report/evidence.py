@@ -10,7 +10,7 @@ import numpy as np
 
 from fuzz.judge.failure import outside
 from hlo.values import Array
-from interp.envelope.judgement import Found, Output
+from interp.envelope.trying import Found, Output
 
 MOST = 16  # elements of an array that are shown
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from typing import Any
 
@@ -27,13 +26,12 @@ from interp.envelope.random_rounding import (
     unlikely,
 )
 from interp.envelope.recorded_values import exposed
+from interp.envelope.stored_values import followed_as_stored
 from interp.envelope.sums_in_order import has_narrow_floats, usual_budgets
-from interp.envelope.trying import Shown, Trying
+from interp.envelope.trying import Found, Output, Shown, Trying
 from interp.envelope.value_names import with_decisions, with_plain_names
 from interp.envelope.verdict import (
-    KINDS,
     OUTSIDE,
-    Verdict,
     is_open,
     kinds,
     summary,
@@ -46,38 +44,6 @@ _QUICK = 1 << 13
 
 Named = tuple[str, Array]  # an array of a result, and its place in the result
 Run = Callable[[Module], Sequence[Array] | None]  # a compiler; None: it gives no results
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One array of a result: its verdict, the compiler's elements, the exact ones, and their
-    enclosure. ``unlikely`` describes undetermined elements beyond random rounding, None if there
-    are none."""
-
-    place: str
-    verdict: Verdict
-    actual: Array
-    exact: Array
-    legal: Enclosure
-    unlikely: Unlikely | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The verdict on a compiler's results. ``wrong``: the anchors whose values are illegal, given
-    those before them. ``mismatch``: the message if types or shapes differ, which leaves no outputs
-    to judge."""
-
-    outputs: tuple[Output, ...]
-    wrong: tuple[Step, ...] = ()
-    mismatch: str | None = None
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of elements of each verdict; a mismatch counts as one element outside."""
-        if self.mismatch is not None:
-            return {OUTSIDE: 1}
-        return {kind: sum(x.verdict.counts[kind] for x in self.outputs) for kind in KINDS}
 
 
 class Judge:
@@ -254,6 +220,11 @@ class Judge:
         usual = self._most_usual
         if is_usual is None:
             is_usual = self._trust(trying, shown, usual)
+        if trying.is_undecided and self._usual:
+            stored = partial(followed_as_stored, **usual)
+            narrower, unproven = self._enclosed_on(shown, self._open(trying.found), stored)
+            if not unproven:
+                trying.narrow(narrower)
         for given in self._usual:
             if trying.is_undecided:
                 narrower, unusual = self._followed(shown, given, self._open(trying.found))
@@ -333,10 +304,19 @@ class Judge:
         places: Sequence[int],
         trust: Trust = Trust.PROVEN,
     ) -> tuple[Mapping[int, Enclosure], tuple[Step, ...]]:
+        """Enclose the results at ``places`` on the peer's anchors under a budget and a trust."""
+        return self._enclosed_on(shown, places, partial(followed, **given, trust=trust))
+
+    def _enclosed_on(
+        self,
+        shown: Shown,
+        places: Sequence[int],
+        follow: Callable[..., tuple[Enclosed, tuple[Step, ...]]],
+    ) -> tuple[Mapping[int, Enclosure], tuple[Step, ...]]:
         """Enclose the results at ``places`` on the peer's anchors; return the enclosures by place,
         and the illegal steps, those from the last anchors to the results included."""
         module = restricted(self._inlined, places)
-        enclosed, wrong = followed(module, shown.known, *self._values, **given, trust=trust)
+        enclosed, wrong = follow(module, shown.known, *self._values)
         legal = tuple(arrays_of(enclosed.result))
         own = [shown.own[place] for place in places]
         root = self._inlined.entry.root_instruction

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import IDENTITY, MOVES, having
+from hlo.module import Instruction, Module
 from hlo.types import ArrayShape
 from hlo.values import Array
 from hlo.walk import called, monoid
 from interp.envelope import defining_equations
-from interp.envelope.anchors import LAYS_OUT, factorisations
+from interp.envelope.anchors import LAYS_OUT
 from interp.envelope.budget import Budget
 from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosure import (
@@ -38,7 +37,7 @@ from interp.envelope.enclosure import (
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle, middle
 from interp.envelope.recorded_values import MOST_TRIPS
-from interp.envelope.shown_values import ShownValues
+from interp.envelope.shown_values import Facts, ShownValues
 from interp.envelope.value_names import Place, trips_name
 from interp.envelope.verdict import (
     KINDS,
@@ -52,21 +51,6 @@ from interp.envelope.verdict import (
 )
 from interp.envelope.watching import Condition
 from interp.exact.conversion import type_of
-
-_PART = LAYS_OUT | {"get-tuple-element"}
-# Products, and what only moves them: a sum of one of these may be contracted with the product.
-_PRODUCTS = having(MOVES) | having(IDENTITY) | {"multiply", "negate", "get-tuple-element"}
-# In loops or calls of their own, however often they are used: the value that is shown is the one
-# that the peer goes on with. What is done element by element may be done again in each loop that
-# needs it, each time with other roundings.
-_MADE_ONCE = frozenset(
-    (
-        *("cholesky", "conditional", "convolution", "custom-call", "dot", "dynamic-reshape", "fft"),
-        *("ragged-dot", "reduce-window", "rng", "scaled-dot", "scan", "scatter", "sort", "topk"),
-        *("select-and-scatter", "set-dimension-size", "triangular-solve", "while"),
-    )
-)
-
 
 # Of nearly equal numbers little but roundings is left of a sum, or a decision between numbers.
 _SUMS = frozenset(("add", "subtract", "reduce", "reduce-window"))
@@ -133,29 +117,13 @@ def followed(
     which little is known (random numbers, tied keys) is the peer's: what is outside is wrong, what
     is inside may rest on an illegal value.
     """
-    way = _Followed(module, ShownValues(values), peer, trust, note)
+    way = Followed(module, ShownValues(values), peer, trust, note)
     found = enclose(module, *arrays, peer=peer, seed=seed, watcher=way)
     return found, tuple(way.outside)
 
 
-class _Facts:
-    """Cache sets of a computation's instructions: products that may be contracted, values computed
-    once, factorisations, and the operands of copies, reshapes and transposes."""
-
-    def __init__(self, computation: Computation) -> None:
-        self.products = _products(computation)
-        self.made_once = made_once(computation)
-        self.factorisations = factorisations(computation)
-        self.laid_out = frozenset(
-            name
-            for instruction in computation.instructions
-            if instruction.opcode in LAYS_OUT
-            for name in instruction.operands
-        )
-
-
 @dataclass(slots=True)
-class _Followed:
+class Followed:
     """A watcher that puts the peer's values in place of enclosures; ``outside``: the illegal
     ones."""
 
@@ -165,7 +133,7 @@ class _Followed:
     trust: Trust = Trust.PROVEN
     note: Callable[[Compared], object] | None = None
     outside: list[Step] = field(default_factory=list)
-    facts: dict[str, _Facts] = field(default_factory=dict)
+    facts: dict[str, Facts] = field(default_factory=dict)
     scales: dict[str, float] = field(default_factory=dict)  # of what steps are made of
 
     def seen(
@@ -197,7 +165,7 @@ class _Followed:
             stored = self.shown.state(place, loop.name, number, trip)
             if stored is not None:
                 known = self._taken(_compared(place, loop, stored, value))
-                after[number] = value if known is None else unstored(known)
+                after[number] = value if known is None else self._carried(known)
         return tuple(after)
 
     def goes_on(
@@ -219,10 +187,10 @@ class _Followed:
         """Return the branch that the peer took, None if it was not asked."""
         return self.shown.branch(place, conditional.name)
 
-    def _of(self, place: Place) -> _Facts:
+    def _of(self, place: Place) -> Facts:
         name = place.computation.name
         if name not in self.facts:
-            self.facts[name] = _Facts(place.computation)
+            self.facts[name] = Facts(place.computation)
         return self.facts[name]
 
     def _taken(self, compared: Compared) -> Value:
@@ -239,12 +207,21 @@ class _Followed:
         is_trusted = self.trust is Trust.ONCE and instruction.name in facts.made_once
         if is_trusted or not verdict.counts[UNDETERMINED]:
             return known
-        # What is wrong here is not blamed on what follows.
+        return where(self._unsure(compared), value, known)
+
+    def _unsure(self, compared: Compared) -> Array:
+        """Test for elements whose enclosure is too wide to go on with the peer's value. What is
+        wrong here is not blamed on what follows."""
+        place, instruction, _, value, found = compared
         unsure = is_wide(value, middle(value)) & (found != KINDS.index(OUTSIDE))
         scale = self.scales.get(place.named(instruction.name))
         if scale is not None and instruction.opcode != "while":
             unsure &= ~_is_narrow_beside(value, scale)
-        return where(unsure, value, known)
+        return np.asarray(unsure)
+
+    def _carried(self, known: Enclosure) -> Enclosure:
+        """Enclose what a loop goes on with after it stored a value in its state."""
+        return unstored(known)
 
     def _measure(self, place: Place, instruction: Instruction, operands: Sequence[Value]) -> None:
         """Note the scale (:meth:`_scale`) of a value whose operands are all narrow, for anchors and
@@ -314,7 +291,7 @@ class _Followed:
             return shown
         return None if is_wide(value, middle(value)).any() else middle(value)
 
-    def _known(self, facts: _Facts, instruction: Instruction, actual: Array) -> Enclosure:
+    def _known(self, facts: Facts, instruction: Instruction, actual: Array) -> Enclosure:
         """Enclose the value that the peer goes on with after it showed ``actual``: one ulp wider
         where a narrow type may stay in f32, or a product go unrounded into a sum."""
         element_type = type_of(actual)
@@ -373,28 +350,3 @@ def _is_narrow_beside(value: Enclosure, scale: float) -> Array:
         return np.broadcast_to(np.bool_(scale == math.inf), value.shape)
     width = np.abs(value.high.astype(np.complex128) - value.low.astype(np.complex128))
     return np.asarray((width <= WIDEST * scale) & ~value.nan)
-
-
-def _products(computation: Computation) -> frozenset[str]:
-    """Find values that a consumer may contract with a sum: multiplications, dots with a single
-    product per element, and moved or negated products."""
-    shapes = {i.name: i.shape for i in computation.instructions}
-    found = {i.name for i in computation.instructions if i.opcode in _PRODUCTS}
-    for dot in computation.instructions:
-        lhs = shapes[dot.operands[0]] if dot.opcode == "dot" else None
-        if isinstance(lhs, ArrayShape):
-            axes: Any = dot.attributes.get("lhs_contracting_dims", ())
-            found.update([dot.name] if all(lhs.dims[axis] == 1 for axis in axes) else ())
-    return frozenset(found)
-
-
-def made_once(computation: Computation) -> frozenset[str]:
-    """Find values that no compiler computes twice (dots, sorts, loops, random numbers, …), and
-    copies or elements of these: the value that a compiler returns of them is also the one that its
-    users read."""
-    found: set[str] = set()
-    for instruction in computation.instructions:
-        is_part = instruction.opcode in _PART and instruction.operands[0] in found
-        if is_part or instruction.opcode in _MADE_ONCE:
-            found.add(instruction.name)
-    return frozenset(found)

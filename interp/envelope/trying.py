@@ -1,4 +1,5 @@
-"""The state of judging one compiler's results, as verdicts are narrowed step by step."""
+"""The state of judging one compiler's results, as verdicts are narrowed step by step, and the
+outcome."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from hlo.values import Array
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.peer_values import Step
-from interp.envelope.verdict import is_open, resolved, same_where_open
+from interp.envelope.random_rounding import Unlikely
+from interp.envelope.verdict import KINDS, OUTSIDE, Verdict, is_open, resolved, same_where_open
 
 
 class Shown(NamedTuple):
@@ -62,3 +64,35 @@ class Trying:
     def keep(self, names: tuple[str, ...]) -> None:
         """Set the anchors known to leave the results unchanged."""
         self.kept = names
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One array of a result: its verdict, the compiler's elements, the exact ones, and their
+    enclosure. ``unlikely`` describes undetermined elements beyond random rounding, None if there
+    are none."""
+
+    place: str
+    verdict: Verdict
+    actual: Array
+    exact: Array
+    legal: Enclosure
+    unlikely: Unlikely | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The verdict on a compiler's results. ``wrong``: the anchors whose values are illegal, given
+    those before them. ``mismatch``: the message if types or shapes differ, which leaves no outputs
+    to judge."""
+
+    outputs: tuple[Output, ...]
+    wrong: tuple[Step, ...] = ()
+    mismatch: str | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of elements of each verdict; a mismatch counts as one element outside."""
+        if self.mismatch is not None:
+            return {OUTSIDE: 1}
+        return {kind: sum(x.verdict.counts[kind] for x in self.outputs) for kind in KINDS}

@@ -20,8 +20,8 @@ from backend_c.profiler import Profiler
 from fuzz.campaign import overview
 from hlo.module import Module
 from interp.envelope.enclosure import Enclosure, point
-from interp.envelope.judgement import Found, Output
 from interp.envelope.nested_values import Evaluation, FirstOutside, NestedValue
+from interp.envelope.trying import Found, Output
 from interp.envelope.verdict import KINDS, OUTSIDE, judged
 
 # Of a machine that moves 10 GB and does 100 billion operations a second, on any number of threads.

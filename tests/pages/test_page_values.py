@@ -14,8 +14,8 @@ from page_examples import MODEL, module
 import interp
 import pages
 from interp.envelope.enclosure import Enclosure, point
-from interp.envelope.judgement import Found, Output
 from interp.envelope.nested_values import Evaluation, FirstOutside, NestedValue
+from interp.envelope.trying import Found, Output
 from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED, WITHIN, judged
 from pages.value_summaries import Summary
 from pages.values import deviations, largest_in_cells

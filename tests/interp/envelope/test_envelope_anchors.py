@@ -15,8 +15,9 @@ from hlo.values import Array
 from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains
-from interp.envelope.judgement import Found, Judge
+from interp.envelope.judgement import Judge
 from interp.envelope.peer_values import followed
+from interp.envelope.trying import Found
 from interp.envelope.verdict import OUTSIDE
 
 # Each opens: anything is legal there.

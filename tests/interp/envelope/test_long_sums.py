@@ -11,7 +11,8 @@ import hlo
 import interp
 from hlo.values import Array
 from interp.envelope.budget import XLA_CPU
-from interp.envelope.judgement import Judge, Output
+from interp.envelope.judgement import Judge
+from interp.envelope.trying import Output
 from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
 
 SIZE = 20_000

@@ -15,8 +15,9 @@ from hlo.values import Array, arrays_of
 from hlo_oracle.arguments import from_seed
 from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
-from interp.envelope.judgement import Found, Judge
+from interp.envelope.judgement import Judge
 from interp.envelope.recorded_values import exposed
+from interp.envelope.trying import Found
 from interp.envelope.value_names import decisions, with_plain_names
 from interp.envelope.verdict import EQUAL, UNDETERMINED, WITHIN
 
