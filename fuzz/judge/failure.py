@@ -27,7 +27,7 @@ from hlo.values import Array, arrays_of
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, contains, is_nan
 from interp.envelope.judgement import Judge, Named
-from interp.envelope.peer_values import followed
+from interp.envelope.peer_values.followed import followed
 from interp.envelope.recorded_values import exposed
 from interp.envelope.trying import Found
 from interp.envelope.verdict import EQUAL, OUTSIDE

@@ -28,6 +28,7 @@ from hlo.walk import live
 from interp.envelope.budget import Budget
 from interp.envelope.exact_trips import LoopName, exact_trips
 from interp.envelope.nested_values import Named, NestedValues, judged
+from interp.envelope.peer_values.computation_facts import made_once
 from interp.envelope.recorded_values import (
     MOST_TRIPS,
     can_be_stored,
@@ -35,7 +36,6 @@ from interp.envelope.recorded_values import (
     is_recordable,
     stored_elements,
 )
-from interp.envelope.shown_values import made_once
 from interp.envelope.value_names import (
     inside_branch,
     inside_loop,

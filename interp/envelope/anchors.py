@@ -2,8 +2,8 @@
 
 Rounding errors grow from instruction to instruction until an envelope says little. A peer that also
 returns intermediate values is judged step by step, each part of the program on the peer's own
-values (:mod:`interp.envelope.peer_values`). The program with more results is another program, so
-this proves a result of the original legal only if it is legal there, too.
+values (:mod:`interp.envelope.peer_values.followed`). The program with more results is another
+program, so this proves a result of the original legal only if it is legal there, too.
 """
 
 from __future__ import annotations

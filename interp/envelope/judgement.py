@@ -18,7 +18,8 @@ from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import seldom_disturbing, undisturbed
 from interp.envelope.open_results import can_be_restricted, restricted
-from interp.envelope.peer_values import Step, Trust, followed
+from interp.envelope.peer_values.followed import Step, Trust, followed
+from interp.envelope.peer_values.stored import followed_as_stored
 from interp.envelope.random_rounding import (
     Unlikely,
     has_unlikely_sums,
@@ -26,7 +27,6 @@ from interp.envelope.random_rounding import (
     unlikely,
 )
 from interp.envelope.recorded_values import exposed
-from interp.envelope.stored_values import followed_as_stored
 from interp.envelope.sums_in_order import has_narrow_floats, usual_budgets
 from interp.envelope.trying import Found, Output, Shown, Trying
 from interp.envelope.value_names import with_decisions, with_plain_names

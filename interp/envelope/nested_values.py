@@ -16,8 +16,8 @@ from hlo.module import Module
 from hlo.values import Array
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure
-from interp.envelope.peer_values import Compared, Trust, followed
-from interp.envelope.shown_values import ShownValues
+from interp.envelope.peer_values.followed import Compared, Trust, followed
+from interp.envelope.peer_values.shown import ShownValues
 from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED, Verdict, summary
 
 Named = tuple[str, str]  # an instruction: its computation, and its own name there

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hlo.values import Array
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.midpoints import beside_middle
-from interp.envelope.peer_values import Step
+from interp.envelope.peer_values.followed import Step
 from interp.envelope.random_rounding import Unlikely
 from interp.envelope.verdict import KINDS, OUTSIDE, Verdict, is_open, resolved, same_where_open
 

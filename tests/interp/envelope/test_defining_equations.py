@@ -14,7 +14,7 @@ from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.defining_equations import checked
-from interp.envelope.peer_values import followed
+from interp.envelope.peer_values.followed import followed
 
 LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
 CONFIGS = {

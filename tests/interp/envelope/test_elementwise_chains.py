@@ -13,7 +13,7 @@ from hlo.values import arrays_of
 from interp.envelope import budget, elementwise_chains
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains, finfo, point
-from interp.envelope.peer_values import followed
+from interp.envelope.peer_values.followed import followed
 
 Function = Callable[[np.ndarray], np.ndarray]
 _TEXT = """HloModule m

@@ -16,7 +16,7 @@ from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains
 from interp.envelope.judgement import Judge
-from interp.envelope.peer_values import followed
+from interp.envelope.peer_values.followed import followed
 from interp.envelope.trying import Found
 from interp.envelope.verdict import OUTSIDE
 

@@ -12,7 +12,7 @@ from hlo.values import arrays_of
 from interp.envelope.budget import EXACT, XLA_CPU
 from interp.envelope.enclosure import all_certain, contains, outward
 from interp.envelope.evaluation import enclose
-from interp.envelope.peer_values import followed
+from interp.envelope.peer_values.followed import followed
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
 from selftest.legal_compilers.compiler import Perturbed
 

@@ -14,7 +14,7 @@ from hlo.values import Array, arrays_of
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains
 from interp.envelope.judgement import Judge
-from interp.envelope.peer_values import followed
+from interp.envelope.peer_values.followed import followed
 from interp.envelope.recorded_values import exposed, stored_elements
 from interp.envelope.trying import Found
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN

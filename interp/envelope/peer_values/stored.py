@@ -1,10 +1,11 @@
 """Judge a program on the peer's narrow values as they are stored: rounded to their type.
 
-A value of f16 or bf16 may stay in f32 (excess precision). So :mod:`interp.envelope.peer_values`
-takes what a peer shows for the middle of two units in the last place, and the worst case of a sum
-over such operands soon says nothing: that of 288 products of bf16 is as wide as the sum. But each
-use of a value may read it rounded or not, whatever other uses do. An element is legal as soon as it
-is so in one of the two ways, and most are, if their operands are read as they are shown.
+A value of f16 or bf16 may stay in f32 (excess precision). So
+:mod:`interp.envelope.peer_values.followed` takes what a peer shows for the middle of two units in
+the last place, and the worst case of a sum over such operands soon says nothing: that of 288
+products of bf16 is as wide as the sum. But each use of a value may read it rounded or not, whatever
+other uses do. An element is legal as soon as it is so in one of the two ways, and most are, if
+their operands are read as they are shown.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from hlo.values import Array
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, Value, point, where
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.peer_values import Compared, Followed, Step, Trust
-from interp.envelope.shown_values import ShownValues
-from interp.envelope.verdict import KINDS, OUTSIDE, summary
+from interp.envelope.peer_values.followed import Compared, Followed, Step, Trust
+from interp.envelope.peer_values.shown import ShownValues
+from interp.envelope.verdict import KINDS, OUTSIDE, WITHIN, summary
 from interp.exact.conversion import type_of
 
 # By the nested name of an anchor: which elements are legal, in each of its evaluations.
@@ -69,10 +70,10 @@ class _Stored(Followed):
         _, instruction, actual, value, found = compared
         recorded = self.legal.get(_name(compared))
         legal = recorded.popleft() if recorded else np.zeros(found.shape, bool)
-        wrong = _is_outside(compared) & ~legal
-        if wrong.any():
-            kinds = np.where(_is_outside(compared) & legal, KINDS.index("within"), found)
-            self.outside.append(Step(instruction, summary(kinds), actual, value))
+        kinds = np.where(_is_outside(compared) & legal, KINDS.index(WITHIN), found)
+        verdict = summary(kinds)
+        if verdict.counts[OUTSIDE]:
+            self.outside.append(Step(instruction, verdict, actual, value))
         unsure = self._unsure(compared) & ~legal
         known = self._or_flushed(self._read(instruction, compared), value)
         return where(unsure, value, known) if unsure.any() else known

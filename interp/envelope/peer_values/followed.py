@@ -36,8 +36,9 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle, middle
+from interp.envelope.peer_values.computation_facts import Facts
+from interp.envelope.peer_values.shown import ShownValues
 from interp.envelope.recorded_values import MOST_TRIPS
-from interp.envelope.shown_values import Facts, ShownValues
 from interp.envelope.value_names import Place, trips_name
 from interp.envelope.verdict import (
     KINDS,
