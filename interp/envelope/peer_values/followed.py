@@ -166,7 +166,7 @@ class Followed:
             stored = self.shown.state(place, loop.name, number, trip)
             if stored is not None:
                 known = self._taken(_compared(place, loop, stored, value))
-                after[number] = value if known is None else self._carried(known)
+                after[number] = value if known is None else unstored(known)
         return tuple(after)
 
     def goes_on(
@@ -219,10 +219,6 @@ class Followed:
         if scale is not None and instruction.opcode != "while":
             unsure &= ~_is_narrow_beside(value, scale)
         return np.asarray(unsure)
-
-    def _carried(self, known: Enclosure) -> Enclosure:
-        """Enclose what a loop goes on with after it stored a value in its state."""
-        return unstored(known)
 
     def _measure(self, place: Place, instruction: Instruction, operands: Sequence[Value]) -> None:
         """Note the scale (:meth:`_scale`) of a value whose operands are all narrow, for anchors and

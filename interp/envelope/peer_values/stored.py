@@ -12,84 +12,111 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hlo.module import Instruction, Module
+from hlo.module import Module
 from hlo.values import Array
 from interp.envelope.budget import Budget
-from interp.envelope.enclosure import Enclosure, Value, point, where
+from interp.envelope.enclosure import Enclosure, Value, contains, where
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.peer_values.followed import Compared, Followed, Step, Trust
 from interp.envelope.peer_values.shown import ShownValues
 from interp.envelope.verdict import KINDS, OUTSIDE, WITHIN, summary
-from interp.exact.conversion import type_of
 
-# By the nested name of an anchor: which elements are legal, in each of its evaluations.
-_Legal = dict[str, deque[Array]]
+
+class _Reading(NamedTuple):
+    """The verdict on an anchor if narrow operands may be unrounded: which elements are legal, and
+    the enclosure of the others, as vectors."""
+
+    legal: Array
+    others: Enclosure
+
+
+# Of each anchor by its nested name and the trips around it, in the order of its evaluations.
+_Readings = dict[tuple[str, tuple[int, ...]], deque[_Reading]]
 
 
 def followed_as_stored(
     module: Module, values: Mapping[str, Array], *arrays: Any, peer: Budget, seed: int = 0
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """Enclose the module on the peer's values at the anchors; return the enclosure of its result,
-    and the anchors with elements that are legal neither with operands as stored nor with operands
+    and the anchors with elements that are illegal both with operands as stored and with operands
     that may be unrounded.
 
     If there are none, what is inside is legal. What is outside proves nothing.
     """
     shown = ShownValues(values)
-    either = _Unrounded(module, shown, peer, Trust.STEPS)
-    enclose(module, *arrays, peer=peer, seed=seed, watcher=either)
-    stored = _Stored(module, shown, peer, legal=either.legal)
-    found = enclose(module, *arrays, peer=peer, seed=seed, watcher=stored)
+    unrounded = _Unrounded(module, shown, peer, Trust.STEPS)
+    enclose(module, *arrays, peer=peer, seed=seed, watcher=unrounded)
+    as_written = replace(peer, keeps_wide=False, rewrites=False)
+    stored = _Stored(module, shown, as_written, readings=unrounded.readings)
+    found = enclose(module, *arrays, peer=as_written, seed=seed, watcher=stored)
     return found, tuple(stored.outside)
 
 
 @dataclass(slots=True)
 class _Unrounded(Followed):
-    """Record which elements are legal if narrow operands may be unrounded."""
+    """Record what is legal if narrow operands may be unrounded."""
 
-    legal: _Legal = field(default_factory=lambda: defaultdict(deque))
+    readings: _Readings = field(default_factory=lambda: defaultdict(deque))
 
     def _taken(self, compared: Compared) -> Value:
-        legal = ~_is_outside(compared) & ~self._unsure(compared)
-        self.legal[_name(compared)].append(legal)
+        value = compared.legal
+        legal = ~(_is_outside(compared) | self._unsure(compared))
+        low, high, nan = (x[~legal] for x in (value.low, value.high, value.nan))
+        self.readings[_key(compared)].append(_Reading(legal, Enclosure(low, high, nan)))
         return Followed._taken(self, compared)  # slots=True makes another class than super() knows
 
 
 @dataclass(slots=True)
 class _Stored(Followed):
-    """Read narrow values as the peer shows them; ``legal``: what is legal all the same."""
+    """Read narrow values as the peer shows them. What is illegal by that alone is as wide as the
+    other reading has it, so that what follows from it stays undetermined."""
 
-    legal: _Legal = field(default_factory=dict)
+    readings: _Readings = field(default_factory=dict)
 
     def _taken(self, compared: Compared) -> Value:
         _, instruction, actual, value, found = compared
-        recorded = self.legal.get(_name(compared))
-        legal = recorded.popleft() if recorded else np.zeros(found.shape, bool)
-        kinds = np.where(_is_outside(compared) & legal, KINDS.index(WITHIN), found)
-        verdict = summary(kinds)
-        if verdict.counts[OUTSIDE]:
-            self.outside.append(Step(instruction, verdict, actual, value))
-        unsure = self._unsure(compared) & ~legal
-        known = self._or_flushed(self._read(instruction, compared), value)
+        legal, others = self._reading(compared)
+        lost = _is_outside(compared) & ~legal
+        if lost.any():
+            value = where(lost, _placed(others, ~legal, value), value)
+        illegal = lost & ~contains(value, actual)
+        if illegal.any():
+            kinds = np.where(_is_outside(compared) & ~illegal, KINDS.index(WITHIN), found)
+            self.outside.append(Step(instruction, summary(kinds), actual, value))
+        unsure = (self._unsure(compared) & ~legal) | lost
+        facts = self._of(compared.place)
+        known = self._or_flushed(self._known(facts, instruction, actual), value)
         return where(unsure, value, known) if unsure.any() else known
 
-    def _read(self, instruction: Instruction, compared: Compared) -> Enclosure:
-        if type_of(compared.actual).bits < 32:
-            return point(compared.actual)
-        return self._known(self._of(compared.place), instruction, compared.actual)
+    def _reading(self, compared: Compared) -> _Reading:
+        """Return the other reading of an anchor; where that evaluation did not get there, as its
+        condition was uncertain, nothing is legal by it."""
+        recorded = self.readings.get(_key(compared))
+        if recorded:
+            return recorded.popleft()
+        value = compared.legal
+        ends = (np.ravel(x) for x in (value.low, value.high, value.nan))
+        return _Reading(np.zeros(value.shape, bool), Enclosure(*ends))
 
-    def _carried(self, known: Enclosure) -> Enclosure:
-        narrow = known.element_type.bits < 32
-        return known if narrow else Followed._carried(self, known)
+
+def _placed(some: Enclosure, mask: Array, around: Enclosure) -> Enclosure:
+    """Put vectors into the elements of a mask."""
+    found = []
+    for part, whole in zip((some.low, some.high, some.nan), (around.low, around.high, around.nan)):
+        whole = np.array(whole)
+        whole[mask] = part
+        found.append(whole)
+    return Enclosure(*found)
 
 
-def _name(compared: Compared) -> str:
-    return compared.place.named(compared.instruction.name)
+def _key(compared: Compared) -> tuple[str, tuple[int, ...]]:
+    place = compared.place
+    return place.named(compared.instruction.name), tuple(place.trips())
 
 
 def _is_outside(compared: Compared) -> Array:

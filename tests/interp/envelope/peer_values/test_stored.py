@@ -13,7 +13,7 @@ from hlo.module import Module
 from hlo.values import Array
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Judge
-from interp.envelope.verdict import OUTSIDE, UNDETERMINED, WITHIN
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED
 
 K = 288
 PRODUCT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -21,11 +21,12 @@ TEXT = f"""HloModule layers
 ENTRY e {{
   x = bf16[4,{K}] parameter(0)
   w = bf16[{K},{K}] parameter(1)
-  a = bf16[4,{K}] dot(x, w), {PRODUCT}
-  b = bf16[4,{K}] tanh(a)
-  c = bf16[4,{K}] dot(b, w), {PRODUCT}
-  d = bf16[4,{K}] tanh(c)
-  ROOT r = bf16[4,{K}] dot(d, w), {PRODUCT}
+  a0 = bf16[4,{K}] dot(x, w), {PRODUCT}
+  t0 = bf16[4,{K}] multiply(a0, a0)
+  b0 = bf16[4,{K}] subtract(t0, x)
+  a1 = bf16[4,{K}] dot(b0, w), {PRODUCT}
+  t1 = bf16[4,{K}] multiply(a1, a1)
+  ROOT b1 = bf16[4,{K}] subtract(t1, b0)
 }}
 """
 BF16: Any = ml_dtypes.bfloat16
@@ -38,46 +39,46 @@ def given() -> tuple[Array, Array]:
 
 
 def computed(error: float = 0.0) -> dict[str, Array]:
-    """Compute each value as XLA does: sums in f32, and ``tanh`` of what is not rounded before.
-    ``error`` is added to one element of ``c`` before what follows is computed of it."""
+    """Compute each value as XLA does: sums in f32, what follows in one loop of what is not rounded
+    before. ``error`` is added to one element of ``b0``, before what follows is computed of it."""
     x, w = given()
     values = {"x": x, "w": w}
     before = x
-    for product, function in (("a", "b"), ("c", "d"), ("r", None)):
-        wide = before.astype(np.float32) @ w.astype(np.float32)
-        if product == "c":
-            wide[0, 0] += np.float32(error)
-        values[product] = wide.astype(BF16)
-        if function is not None:
-            before = values[function] = np.tanh(wide).astype(BF16)
+    for layer in "01":
+        a = before.astype(np.float32) @ w.astype(np.float32)
+        t = a * a
+        b = t - before.astype(np.float32)
+        if layer == "0":
+            b[0, 0] += np.float32(error)
+        for name, value in (("a", a), ("t", t), ("b", b)):
+            values[name + layer] = value.astype(BF16)
+        before = values["b" + layer]
     return values
 
 
 def judged(values: dict[str, Array]) -> dict[str, int]:
-    """Judge results that come with these values inside."""
+    """Count the verdicts on results that come with these values inside."""
     module = hlo.parse(TEXT)
     hlo.verify(module)
     exact = np.asarray(interp.evaluate(module, *given()))
-    asked = []
 
     def run(other: Module) -> list[Array]:
-        asked.append(other)
-        root = other.entry.root_instruction
-        return [values[name] for name in root.operands]
+        return [values[name] for name in other.entry.root_instruction.operands]
 
     judge = Judge(module, given(), [("", exact)], peer=XLA_CPU)
-    found = judge.judged([values["r"]], run).counts
-    assert asked
-    return found
+    return judge.judged([values["b1"]], run).counts
 
 
-def test_results_of_legal_steps_are_within() -> None:
+def test_results_of_legal_steps_are_determined() -> None:
+    """A few are undetermined: differences of nearly equal numbers."""
     found = judged(computed())
-    assert found[WITHIN] > 0
-    assert found[UNDETERMINED] == found[OUTSIDE] == 0
+    assert (
+        found[UNDETERMINED] < K * 4 // 100
+    )  # 448 if operands may be anything beside what is shown
+    assert found[OUTSIDE] == 0
 
 
 def test_an_illegal_step_makes_no_result_legal() -> None:
-    """All of a row of ``r`` rests on that element, and follows from it by legal steps."""
+    """A row of results rests on that element, and follows from it by legal steps."""
     found = judged(computed(error=3.0))
     assert found[UNDETERMINED] + found[OUTSIDE] > K // 2
