@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fuzz.campaign.plan import any_program
+from fuzz.campaign.program_kinds import any_program
 from fuzz.draw.choices import Seeded
 from fuzz.draw.patterns import PATTERNS
 from fuzz.draw.patterns.producers import PRODUCERS, READERS

@@ -19,7 +19,7 @@ from itertools import count, islice
 from typing import NamedTuple
 
 import hlo
-from fuzz.campaign.plan import any_program
+from fuzz.campaign.program_kinds import any_program
 from fuzz.draw.choices import Seeded
 from fuzz.draw.programs import GENERATORS, single_op
 from fuzz.draw.shapes import ALL_TYPES, MOST_RANK

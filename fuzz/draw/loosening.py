@@ -26,10 +26,11 @@ _STARTED = ("-start", "-update")  # only what is done next may take it
 _OWN_BOUNDS = frozenset(("bitcast", "dynamic-reshape", "iota", "reshape"))
 
 
-def loosened(choices: Choices, module: Module) -> Module:
+def loosened(choices: Choices, module: Module, given: bool = False) -> Module:
     """Bound some dimensions of parameters and other values, and every dimension derived from them,
-    also in called computations. Operands that an op requires to be static are made static again."""
-    return _Loosening(choices, module).done()
+    also in called computations; with ``given`` of most parameters, by their sizes set, and of few
+    other values. Operands that an op requires to be static are made static again."""
+    return _Loosening(choices, module, given).done()
 
 
 @cache
@@ -40,8 +41,8 @@ def _ops() -> Mapping[str, Op]:
 class _Loosening:
     """Rewrite a program: its entry, and copies of the computations that it calls."""
 
-    def __init__(self, choices: Choices, module: Module) -> None:
-        self.choices, self.module = choices, module
+    def __init__(self, choices: Choices, module: Module, given: bool) -> None:
+        self.choices, self.module, self.given = choices, module, given
         self.sites = choices.integer(1, _SITES)
         # What is bound late or handed on keeps its shapes: its callee is said at each step.
         self.has_static_calls = any(_is_bound_late(c, module) for c in module.computations)
@@ -123,16 +124,27 @@ class _Body:
             or not shape.rank
         ):
             return name
-        if not shape.element_type.is_array or self._choices.integer(0, 2):
+        if not shape.element_type.is_array or not self._is_chosen(last):
             return name
         self._loosening.sites -= 1
         dimension = self._choices.integer(0, shape.rank - 1)
-        if last == "parameter" and self._is_entry and self._choices.boolean():
+        if last == "parameter" and self._is_entry and self._takes_bounds():
             parameter = self._instructions.pop()
             return self._add(parameter._replace(shape=_with(shape, dimension, True)))
         result = _with(shape, dimension, True)
         size = self._size(shape.dims[dimension])
         return self._fresh("set-dimension-size", result, name, size, dimensions=(dimension,))
+
+    def _is_chosen(self, opcode: str) -> bool:
+        """Draw whether a value of this opcode gets a bounded dimension."""
+        if not self._loosening.given:
+            return not self._choices.integer(0, 2)
+        chance = self._choices.integer(0, 7)
+        return chance < (6 if opcode in ("parameter", "constant") else 1)
+
+    def _takes_bounds(self) -> bool:
+        """Draw whether a parameter of the entry is declared bounded, which few compilers take."""
+        return self._choices.chance(8) if self._loosening.given else self._choices.boolean()
 
     def _size(self, bound: int) -> str:
         there = [

@@ -228,16 +228,18 @@ def single_op(
     opcode: str,
     *,
     element_types: Sequence[ElementType] = ALL_TYPES,
+    operand_types: Sequence[ElementType] = ALL_TYPES,
     constants: bool = False,
     max_elements: int = MOST_ELEMENTS,
 ) -> Module:
     """Draw a program of one instruction. Its operands are parameters (or, with ``constants``, small
     constants at times), its result, of one of ``element_types``, is the program's. All that the
     verifier accepts may be drawn: element types, ranks 0 to 5, dimensions without elements,
-    attribute values."""
+    attribute values. Operands whose type the result leaves open are of ``operand_types``, if any
+    of these will do."""
     generator, accepts = GENERATORS[opcode]
     wanted = shape(choices, element_types, accepts, max_elements)
-    builder = Builder(choices, menu((opcode,)), ALL_TYPES, 0, constants=constants)
+    builder = Builder(choices, menu((opcode,)), operand_types, 0, constants=constants)
     result = generator(builder, wanted)
     if opcode.endswith(("-start", "-update")):  # what is started must be done
         return builder.module([result])

@@ -23,6 +23,21 @@ def _side(builder: Builder, shape: ArrayShape) -> str:
     return builder.emit("broadcast", shape, number, dimensions=())
 
 
+def beside_a_number(builder: Builder, shape: ArrayShape) -> str:
+    """Draw a function of an operation whose other operand is one number everywhere: what compilers
+    know of it, as that it is NaN, infinite, −1 or a power of two, they use in what follows."""
+    number = builder.constant(ArrayShape(shape.element_type))
+    spread = builder.emit("broadcast", shape, number, dimensions=())
+    operands = builder.permutation((builder.value(shape), spread))
+    name = applied(builder, shape, *operands)
+    if not builder.boolean() or "compare" not in builder.opcodes or shape.element_type.is_complex:
+        return applied(builder, shape, name)
+    predicate = ArrayShape(PRED, shape.dims)
+    direction = builder.choice(_DIRECTIONS)
+    mask = builder.emit("compare", predicate, name, spread, direction=direction)
+    return builder.emit("convert", shape, mask) if "convert" in builder.opcodes else name
+
+
 def diamond(builder: Builder, shape: ArrayShape) -> str:
     """Draw two chains from one value, joined again."""
     top = builder.value(shape)
@@ -96,6 +111,7 @@ def masked(builder: Builder, shape: ArrayShape) -> str:
 
 PATTERNS: Patterns = {
     "chain": Pattern(chain),
+    "beside a number": Pattern(beside_a_number, ("broadcast",)),
     "diamond": Pattern(diamond),
     "repeated": Pattern(repeated),
     "folded": Pattern(folded),

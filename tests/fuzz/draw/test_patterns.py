@@ -4,7 +4,7 @@ import pytest
 
 import hlo
 import interp
-from fuzz.campaign.plan import Kind
+from fuzz.campaign.program_kinds import Kind
 from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Choices, Seeded, examples
 from fuzz.draw.patterns import PATTERNS

@@ -1,0 +1,128 @@
+"""Draw the programs of a campaign: of every kind, each as often as its findings are worth the time.
+
+A program costs another compiler about 20 ms for each kernel, whatever is in it. So most programs
+are small, and opcodes are drawn alone by how much there is to get wrong in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from fuzz.draw.choices import Choices, OftenEmpty
+from fuzz.draw.generators.custom_call import TARGETS
+from fuzz.draw.loosening import loosened
+from fuzz.draw.programs import (
+    GENERATORS,
+    conversions,
+    folds,
+    identities,
+    patterned,
+    program,
+    rows,
+    single_op,
+    unusual,
+)
+from fuzz.draw.shapes import ALL_TYPES, TYPES
+from hlo.module import Module
+from hlo.opcodes import (
+    COLLECTIVE,
+    CONTRACTION,
+    CONTROL,
+    DATA_MOVEMENT,
+    ELEMENTWISE,
+    INDEXING,
+    LINEAR_ALGEBRA,
+    OPCODES,
+    RANDOM,
+    REDUCTION,
+)
+from hlo.types import BF16, C64, F16, F32, F64, S8, S32, U8, U32
+
+Kind = Callable[[Choices], Module]
+
+# How often an opcode of a family is a program alone. Elementwise ops are in most other programs;
+# folds, contractions and indexing have most attributes, and a kernel of their own in compilers.
+_ALONE = {
+    ELEMENTWISE: 1,
+    CONTROL: 2,
+    COLLECTIVE: 3,
+    DATA_MOVEMENT: 4,
+    LINEAR_ALGEBRA: 4,
+    RANDOM: 4,
+    CONTRACTION: 8,
+    INDEXING: 8,
+    REDUCTION: 8,
+}
+# The same for operands with bounded dimensions: what a size changes are windows and indices.
+_BOUNDED = {
+    ELEMENTWISE: 1,
+    CONTROL: 2,
+    COLLECTIVE: 1,
+    DATA_MOVEMENT: 6,
+    LINEAR_ALGEBRA: 4,
+    RANDOM: 1,
+    CONTRACTION: 12,
+    INDEXING: 16,
+    REDUCTION: 12,
+}
+
+
+def _weighted(weights: Mapping[str, int]) -> Sequence[str]:
+    """List each opcode as often as it is drawn; ``custom-call`` once for each target."""
+
+    def weight(opcode: str) -> int:
+        return TARGETS if opcode == "custom-call" else weights[OPCODES[opcode].family]
+
+    return [opcode for opcode in GENERATORS for _ in range(weight(opcode))]
+
+
+_OPCODES_ALONE, _OPCODES_BOUNDED = _weighted(_ALONE), _weighted(_BOUNDED)
+_FLOATS = (F32, BF16, F16, F64, C64)
+_INTEGERS = (S32, U8, S8, U32)
+
+
+def _single(choices: Choices, opcodes: Sequence[str] = _OPCODES_ALONE) -> Module:
+    """Draw an instruction, half of the time of ordinary types, for which compilers have faster
+    kernels than for others."""
+    types = choices.choice((ALL_TYPES, TYPES))
+    opcode = choices.choice(opcodes)
+    return single_op(
+        choices, opcode, element_types=types, operand_types=types, constants=choices.boolean()
+    )
+
+
+def _single_without_elements(choices: Choices) -> Module:
+    return _single(OftenEmpty(choices))
+
+
+def _single_bounded(choices: Choices) -> Module:
+    return loosened(choices, _single(choices, _OPCODES_BOUNDED), given=True)
+
+
+def _few(choices: Choices) -> Module:
+    return program(choices, max_instructions=3)
+
+
+def _program_bounded(choices: Choices) -> Module:
+    return loosened(choices, program(choices))
+
+
+_LARGE: tuple[Kind, ...] = (
+    program,
+    partial(program, max_instructions=20, element_types=_FLOATS),
+    partial(program, element_types=_INTEGERS),
+    _program_bounded,
+)
+_SMALL: tuple[Kind, ...] = (
+    *(*(6 * (_single,)), _single_without_elements, *(3 * (_single_bounded,)), *(2 * (_few,))),
+    *(*(8 * (patterned,)), rows, folds, identities, conversions, unusual),
+)
+# A large one takes as long as six small ones, and what it shows small ones mostly show, too: so
+# large ones get a fifth of the time.
+_KINDS = (*_LARGE, *(len(_LARGE) * _SMALL))
+
+
+def any_program(choices: Choices) -> Module:
+    """Draw a program of a campaign, of any kind."""
+    return choices.choice(_KINDS)(choices)
