@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from backend_c.native.toolchain import Compiler
-from fuzz.campaign.plan import any_program
+from fuzz.campaign.program_kinds import any_program
 from fuzz.compilers import quick_compilers
 from fuzz.compilers.combined_programs import Batch, lowered_together
 from fuzz.draw.choices import Choices, examples

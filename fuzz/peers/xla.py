@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,6 +26,10 @@ _PRELOAD = (
 )
 
 Options = tuple[tuple[str, str | int | bool], ...]  # of XLA_FLAGS, for one compilation
+
+_KEPT = 128  # executables, in a process
+# An executable that is run again goes on with the state of its random numbers.
+_HAS_STATE = re.compile(r"\brng")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,9 @@ class Answer:
 
 @contextmanager
 def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
-    """Open the function of one worker process, which makes the client once. ``flags`` replace
-    XLA_FLAGS: the server that forks workers may have been started with others."""
+    """Open the function of one worker process, which makes the client once, and keeps what it
+    compiled last. ``flags`` replace XLA_FLAGS: the server that forks workers may have been started
+    with others."""
     os.environ.pop("XLA_FLAGS", None)
     if flags is not None:
         os.environ["XLA_FLAGS"] = flags
@@ -60,19 +66,25 @@ def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
     style.print_large_constants = True
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
 
+    def compiled_of(text: str, options: Options) -> Any:
+        module = _hlo.hlo_module_from_text(text)
+        proto = module.as_serialized_hlo_module_proto()
+        program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
+        settings = xla_client.CompileOptions()
+        settings.env_option_overrides = list(options)
+        return client.compile_and_load(program, devices, settings)
+
+    kept = lru_cache(_KEPT)(compiled_of)
+
     def answer(
         text: str, arrays: Sequence[Array] | None, options: Options = (), parse_only: bool = False
     ) -> Answer:
         begin = time.perf_counter()
         try:
-            module = _hlo.hlo_module_from_text(text)
             if parse_only:
+                _hlo.hlo_module_from_text(text)
                 return Answer(compile=time.perf_counter() - begin, optimised="")
-            proto = module.as_serialized_hlo_module_proto()
-            program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
-            settings = xla_client.CompileOptions()
-            settings.env_option_overrides = list(options)
-            executable = client.compile_and_load(program, devices, settings)
+            executable = (compiled_of if _HAS_STATE.search(text) else kept)(text, options)
             compiled = time.perf_counter()
             if arrays is None:
                 (optimised,) = executable.hlo_modules()

@@ -33,6 +33,28 @@ def test_xla_answers() -> None:
         assert refused.error is not None and "pair" in refused.error
 
 
+def test_a_program_that_is_kept_takes_other_arguments() -> None:
+    pytest.importorskip("jaxlib")
+    with XLA() as xla:
+        for value in (1.0, 2.0):
+            answer = xla(NEGATE, [np.full(3, value)])
+            assert answer.outputs is not None
+            assert np.array_equal(answer.outputs[0], np.full(3, value))
+
+
+def test_the_state_of_random_numbers_begins_anew_with_each_question() -> None:
+    pytest.importorskip("jaxlib")
+    text = """HloModule random
+ENTRY main {
+  ROOT r = u64[2] rng-get-and-update-state(), delta=1
+}
+"""
+    with XLA() as xla:
+        first, second = (xla(text, []).outputs for _ in range(2))
+        assert first is not None and second is not None
+        assert np.array_equal(first[0], second[0])
+
+
 class _Dying:
     """In place of processes: they all die in the same way."""
 
