@@ -19,7 +19,7 @@ from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import each
 from hlo.types import TupleShape
 from interp.envelope.budget import Budget
-from interp.envelope.defining_equations import is_factorisation
+from interp.envelope.defining_equations import is_judged_factorisation
 from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosure import Enclosure, Value, point
 from interp.envelope.evaluation import enclose
@@ -298,10 +298,9 @@ def factorisations(computation: Computation) -> dict[str, list[str]]:
     in order of their index (to itself, if its result is an array)."""
     found: dict[str, list[str]] = {}
     for instruction in computation.instructions:
-        if instruction.opcode == "custom-call":
-            if is_factorisation(str(instruction.attributes["custom_call_target"])):
-                is_tuple = isinstance(instruction.shape, TupleShape)
-                found[instruction.name] = [] if is_tuple else [instruction.name]
+        if is_judged_factorisation(instruction):
+            is_tuple = isinstance(instruction.shape, TupleShape)
+            found[instruction.name] = [] if is_tuple else [instruction.name]
         elif instruction.opcode == "get-tuple-element" and instruction.operands[0] in found:
             results = found[instruction.operands[0]]
             if instruction.attributes["index"] == len(results):
@@ -319,9 +318,7 @@ def _with_all_results(computation: Computation) -> Computation:
     instructions: list[Instruction] = []
     for instruction in computation.instructions:
         instructions.append(instruction)
-        if instruction.opcode != "custom-call" or not isinstance(instruction.shape, TupleShape):
-            continue
-        if is_factorisation(str(instruction.attributes["custom_call_target"])):
+        if isinstance(instruction.shape, TupleShape) and is_judged_factorisation(instruction):
             instructions += [
                 element(f"{instruction.name}.with.{number}", shape, instruction.name, number)
                 for number, shape in enumerate(instruction.shape.elements)

@@ -21,11 +21,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hlo.errors import Unsupported
+from hlo.module import Instruction
+from hlo.types import ArrayShape
 from hlo.values import Array
 from interp.envelope.enclosure import finfo
 from interp.lapack.routines import letter
@@ -73,9 +75,24 @@ def checked(
     return False if any(one.wrong > 1 for one in found) else None
 
 
-def is_factorisation(target: str) -> bool:
-    """Test for custom calls whose results are judged by a defining equation."""
-    return _check(target) is not None
+def is_judged_factorisation(instruction: Instruction) -> bool:
+    """Test for a custom call that is a factorisation of matrices passed column by column.
+
+    That is how LAPACK reads memory. Of a matrix that is not declared so (JAX declares it), it
+    factors what the compiler's layouts make of it, which the program does not say.
+    """
+    if instruction.opcode != "custom-call":
+        return False
+    if _check(str(instruction.attributes["custom_call_target"])) is None:
+        return False
+    declared: Any = instruction.attributes.get("operand_layout_constraints", ())
+    matrices = [x for x in declared if isinstance(x, ArrayShape) and x.rank > 1]
+    return bool(matrices) and all(map(_is_column_major, matrices))
+
+
+def _is_column_major(shape: ArrayShape) -> bool:
+    order = () if shape.layout is None else shape.layout.minor_to_major
+    return order[:2] == (shape.rank - 2, shape.rank - 1)
 
 
 def _check(target: str) -> Check | None:

@@ -181,7 +181,8 @@ def test_nothing_is_known_of_other_numbers() -> None:
 SOLVE = """HloModule m
 ENTRY e {
   a = f32[64,64] parameter(0)
-  f = (f32[64,64], s32[64], s32[]) custom-call(a), custom_call_target="lapack_sgetrf_ffi"
+  f = (f32[64,64], s32[64], s32[]) custom-call(a), custom_call_target="lapack_sgetrf_ffi",
+    operand_layout_constraints={f32[64,64]{0,1}}
   lu = f32[64,64] get-tuple-element(f), index=0
   ROOT r = f32[64,64] negate(lu)
 }
@@ -204,3 +205,22 @@ def test_what_follows_is_judged_on_the_peer_s_own_factors() -> None:
     _, wrong = followed(module, own, matrix, peer=XLA_CPU)
     assert [step.instruction.name for step in wrong] == ["f"]
     assert np.asarray(interp.evaluate(module, matrix)).shape == (64, 64)
+
+
+def test_a_matrix_that_is_not_passed_by_columns_proves_nothing() -> None:
+    """LAPACK takes it for its transpose, if the compiler lays it out by rows."""
+    by_columns = "{f32[64,64]{0,1}}"
+    matrix = drawn((64, 64), "f4")
+    packed, pivots, info = lu(matrix.T)
+    own = {"f.with.0": packed, "f.with.1": pivots, "f.with.2": info, "lu": packed}
+    texts = {
+        SOLVE: ["f"],
+        SOLVE.replace("{0,1}", "{1,0}"): [],
+        SOLVE.replace(f",\n    operand_layout_constraints={by_columns}", ""): [],
+    }
+    for text, wrong_steps in texts.items():
+        module = anchors.with_all_results(hlo.parse(text))
+        enclosed, wrong = followed(module, own, matrix, peer=XLA_CPU)
+        assert [step.instruction.name for step in wrong] == wrong_steps
+        (legal,) = arrays_of(enclosed.result)
+        assert wrong_steps or not legal.is_point
