@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from hlo_oracle.frontends.torch.aten.promotion import Operation, plain, typed
@@ -19,9 +20,13 @@ def _view(result: Any, x: Any, sizes: Any) -> Any:
     """Reshape, or reinterpret the bits in another type (``view.dtype``)."""
     if isinstance(sizes, list | tuple):
         return jnp.reshape(x, _completed(sizes, x.size))
-    if x.dtype.itemsize != result.itemsize:
-        raise NotImplementedError("a view as a type of another width")
-    return lax.bitcast_convert_type(x, result) if x.dtype != bool else x.astype(result)
+    if np.bool_ in (x.dtype, result):
+        return x.astype(result)
+    if x.dtype.itemsize < result.itemsize:  # JAX makes one of the elements of the last dimension
+        count = result.itemsize // x.dtype.itemsize
+        x = x.reshape(*x.shape[:-1], x.shape[-1] // count, count)
+    value = lax.bitcast_convert_type(x, result)
+    return value if value.ndim <= x.ndim else value.reshape(*x.shape[:-1], -1)
 
 
 def _completed(sizes: Sequence[int], count: int) -> tuple[int, ...]:
@@ -103,6 +108,15 @@ def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return jnp.diagonal(x, offset, dim1, dim2)
 
 
+def _diagonal_scatter(x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """Replace the elements of a diagonal by ``source``, whose last dimension goes along it."""
+    moved = jnp.moveaxis(x, (dim1, dim2), (-2, -1))
+    rows = jnp.arange(source.shape[-1]) + max(-offset, 0)
+    columns = jnp.arange(source.shape[-1]) + max(offset, 0)
+    written = moved.at[..., rows, columns].set(source.astype(x.dtype))
+    return jnp.moveaxis(written, (-2, -1), (dim1, dim2))
+
+
 def _cat(result: Any, arrays: Sequence[Any], dim: int = 0) -> Any:
     # Arrays of shape [0] are left out whatever the rank of the others.
     kept = [x for x in arrays if x.shape != (0,)]
@@ -139,6 +153,15 @@ def _pad(result: Any, x: Any, padding: Sequence[int], value: Any = 0) -> Any:
 
 def _triangle(function: Any) -> Operation:
     return plain(lambda x, diagonal=0: function(x, diagonal))
+
+
+def _triangle_indices(function: Any) -> Operation:
+    """Make the row and column indices of a triangle, in order."""
+
+    def indices(result: Any, rows: int, columns: int, offset: int = 0, **named: Any) -> Any:
+        return jnp.asarray(np.stack(function(rows, offset, columns)), result)
+
+    return indices
 
 
 def _full(result: Any, sizes: Sequence[int], value: Any, **named: Any) -> Any:
@@ -225,6 +248,7 @@ OPS: dict[str, Operation] = {
     "select": plain(_select),
     "select_scatter": plain(_select_scatter),
     "diagonal": plain(_diagonal),
+    "diagonal_scatter": plain(_diagonal_scatter),
     "cat": typed(_cat),
     "stack": plain(lambda arrays, dim=0: jnp.stack(arrays, axis=dim)),
     "split": plain(_split),
@@ -235,6 +259,8 @@ OPS: dict[str, Operation] = {
     "roll": plain(_roll),
     "repeat": plain(_repeat),
     "constant_pad_nd": typed(_pad),
+    "tril_indices": _triangle_indices(np.tril_indices),
+    "triu_indices": _triangle_indices(np.triu_indices),
     "tril": _triangle(jnp.tril),
     "triu": _triangle(jnp.triu),
     "view_as_complex": plain(_as_complex),

@@ -171,16 +171,24 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "atan": jnp.arctan, "atanh": jnp.arctanh, "cos": jnp.cos, "cosh": jnp.cosh,
     "digamma": jax.scipy.special.digamma, "erf": lax.erf, "erfc": lax.erfc, "erfinv": lax.erf_inv,
     "exp": jnp.exp, "exp2": jnp.exp2, "expm1": jnp.expm1, "gelu": _gelu,
+    "i0": jax.scipy.special.i0, "special_i0e": jax.scipy.special.i0e,
+    "special_i1": jax.scipy.special.i1, "special_i1e": jax.scipy.special.i1e,
     "lgamma": lax.lgamma, "log": jnp.log, "log10": jnp.log10, "log1p": jnp.log1p,
     "log2": jnp.log2, "neg": jnp.negative, "reciprocal": jnp.reciprocal, "relu": _relu,
     "rsqrt": lax.rsqrt, "sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu, "sin": jnp.sin,
     "sinh": jnp.sinh, "sqrt": jnp.sqrt, "square": jnp.square, "tan": jnp.tan, "tanh": jnp.tanh,
 }  # fmt: skip
 
+
+def _polar(size: Any, angle: Any) -> Any:
+    return lax.complex(size * jnp.cos(angle), size * jnp.sin(angle))
+
+
 _BINARY: dict[str, Callable[..., Any]] = {
     "add": _add, "atan2": jnp.arctan2, "bitwise_and": jnp.bitwise_and,
     "bitwise_or": jnp.bitwise_or, "bitwise_xor": jnp.bitwise_xor, "copysign": jnp.copysign,
     "div": _div, "floor_divide": jnp.floor_divide, "fmax": jnp.fmax, "fmin": jnp.fmin,
+    "gcd": jnp.gcd, "igamma": lax.igamma, "igammac": lax.igammac, "lcm": jnp.lcm,
     "hypot": jnp.hypot, "lerp": _lerp, "maximum": jnp.maximum, "minimum": jnp.minimum,
     "mul": jnp.multiply, "nextafter": jnp.nextafter, "pow": jnp.power,
     "remainder": jnp.remainder, "rsub": _rsub, "sub": _sub, "true_divide": jnp.true_divide,
@@ -216,6 +224,7 @@ OPS: dict[str, Operation] = {
     "real": plain(jnp.real),
     "imag": plain(jnp.imag),
     "complex": plain(lax.complex),
+    "polar": plain(_polar),
     "elu": plain(_elu),
     "leaky_relu": plain(_leaky_relu),
     "isfinite": plain(jnp.isfinite),

@@ -7,13 +7,15 @@ nearest element, and a write is dropped, as in HLO.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain, typed
+from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
 
 
 def _taken(x: Any, dim: int, index: Any) -> Any:
@@ -141,6 +143,38 @@ def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     return x.at[where].set(jnp.asarray(value, x.dtype), mode="drop")
 
 
+def _index_reduce(
+    x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Reduce slices of ``source`` into those of x that the index names."""
+    sizes = [index.shape[0] if n == dim % source.ndim else 1 for n in range(source.ndim)]
+    full = jnp.broadcast_to(index.reshape(sizes), source.shape)
+    return _scatter_reduce(x, dim, full, source, reduce, include_self=include_self)
+
+
+def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
+    """Write the elements of ``source``, in order, where the mask is true."""
+    x, mask = jnp.broadcast_arrays(x, mask)
+    places = (jnp.cumsum(mask.reshape(-1).astype("int64")) - 1).reshape(mask.shape)
+    if not source.size:
+        return x
+    taken = jnp.take(source.reshape(-1), places, mode="clip")
+    return jnp.where(mask, taken.astype(x.dtype), x)
+
+
+def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """Write elements at linear indices, those below 0 counted from the end."""
+    place = x.reshape(-1).at[index.reshape(-1)]
+    values = source.reshape(-1)
+    result = place.add(values, mode="drop") if accumulate else place.set(values, mode="drop")
+    return result.reshape(x.shape)
+
+
+def _take(x: Any, index: Any) -> Any:
+    """Read elements at linear indices, those below 0 counted from the end."""
+    return x.reshape(-1).at[index].get(mode="clip")
+
+
 def _sort(x: Any, dim: int = -1, descending: bool = False, **named: Any) -> tuple[Any, Any]:
     """Sort stably; return the values, and their indices before."""
     if not x.ndim:
@@ -161,16 +195,24 @@ def _topk(
 
 
 def _searched(boundaries: Any, values: Any, right: bool) -> Any:
-    side = "right" if right else "left"
-    return jnp.searchsorted(boundaries, jnp.asarray(values), side=side).astype("int64")
+    """Find the place of each value in sorted boundaries, by rows if those have several."""
+    search = partial(jnp.searchsorted, side="right" if right else "left")
+    values = jnp.asarray(values)
+    if boundaries.ndim == 1:
+        return search(boundaries, values).astype("int64")
+    if 0 in (boundaries.size, values.size):
+        return jnp.zeros(values.shape, "int64")
+    rows = boundaries.reshape(-1, boundaries.shape[-1])
+    found = jax.vmap(search)(rows, values.reshape(rows.shape[0], -1))
+    return found.reshape(values.shape).astype("int64")
 
 
 def _searchsorted(
     boundaries: Any, values: Any, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
 ) -> Any:  # fmt: skip
-    if boundaries.ndim != 1 or sorter is not None:
-        raise NotImplementedError("searchsorted in several sequences, or through a sorter")
+    if sorter is not None:
+        boundaries = jnp.take_along_axis(boundaries, sorter, axis=-1)
     return _searched(boundaries, values, right or side == "right")
 
 
@@ -190,8 +232,11 @@ OPS: dict[str, Operation] = {
     "index_add": _index_write("add"),
     "index_copy": _index_write("set"),
     "index_fill": plain(_index_fill),
+    "index_reduce": plain(_index_reduce),
     "index_select": plain(_taken),
     "gather": plain(_gather),
+    "masked_scatter": plain(_masked_scatter),
+    "put": plain(_put),
     "scatter": _scattered("set"),
     "scatter_add": _scattered("add"),
     "scatter_reduce": plain(_scatter_reduce),
@@ -200,5 +245,5 @@ OPS: dict[str, Operation] = {
     "topk": plain(_topk),
     "searchsorted": plain(_searchsorted),
     "bucketize": plain(_bucketize),
-    "take": typed(lambda result, x, index: jnp.take(x.reshape(-1), index, mode="clip")),
+    "take": plain(_take),
 }

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from hlo_oracle.frontends.torch.aten import (
     contraction,
+    counting,
     data_movement,
+    distances,
     elementwise,
+    embedding_bag,
     indexing,
+    order_statistics,
     pooling,
+    quantization,
     reductions,
 )
 from hlo_oracle.frontends.torch.aten.promotion import Operation
 
-_FAMILIES = (elementwise, reductions, data_movement, indexing, contraction, pooling)
+_FAMILIES = (
+    elementwise, reductions, data_movement, indexing, contraction, pooling,
+    order_statistics, counting, embedding_bag, distances, quantization,
+)  # fmt: skip
 _OPS: dict[str, Operation] = {
     name: operation for family in _FAMILIES for name, operation in family.OPS.items()
 }

@@ -1,0 +1,68 @@
+"""Operations of ATen that count: histograms, and indices repeated by counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from hlo_oracle.frontends.torch.aten.promotion import Operation, typed
+
+
+def _counted(result: Any, count: int, places: Any, counts: Any, weights: Any = None) -> Any:
+    """Add weights (1 without any) where ``counts``, to the bins that ``places`` name."""
+    one = jnp.ones((), result) if weights is None else weights.reshape(-1).astype(result)
+    kept = jnp.where(counts, one, jnp.zeros((), result))
+    return jnp.zeros(count, result).at[places].add(kept, mode="drop")
+
+
+def _histc(result: Any, x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
+    """Count elements in bins of equal width between two bounds, the upper one included; equal
+    bounds are replaced by the extremes of the elements, and those, if equal, by one more each."""
+    x = x.reshape(-1)
+    low, high = jnp.asarray(min, x.dtype), jnp.asarray(max, x.dtype)
+    if min == max and x.size:
+        low, high = jnp.min(x), jnp.max(x)
+    equal = low == high
+    low, high = jnp.where(equal, low - 1, low), jnp.where(equal, high + 1, high)
+    inside = (x >= low) & (x <= high)
+    places = ((x - low) * bins / (high - low)).astype("int64")
+    return _counted(result, bins, jnp.minimum(places, bins - 1), inside)
+
+
+def _histogram(
+    result: Any, x: Any, edges: Any, *, weight: Any = None, density: bool = False
+) -> tuple[Any, Any]:
+    """Count elements between edges; the last edge is part of the last bin."""
+    x = x.reshape(-1)
+    last = edges.shape[0] - 2
+    places = jnp.searchsorted(edges, x, side="right") - 1
+    inside = (x >= edges[0]) & (x <= edges[-1])
+    counts = _counted(result, last + 1, jnp.clip(places, 0, last), inside, weight)
+    if density:
+        counts = counts / jnp.sum(counts) / jnp.diff(edges)
+    return counts, edges
+
+
+def _repeats(result: Any, repeats: Any, *, output_size: int | None = None) -> Any:
+    """Repeat each index of ``repeats`` as often as it says."""
+    if output_size is None:
+        raise NotImplementedError("repetitions without output_size, whose number is data")
+    indices = jnp.arange(repeats.shape[0], dtype=result)
+    return jnp.repeat(indices, repeats, total_repeat_length=output_size)
+
+
+def _nonzero_static(result: Any, x: Any, *, size: int, fill_value: int = -1) -> Any:
+    if not x.ndim:
+        return jnp.zeros((size, 0), result)
+    places: Sequence[Any] = jnp.nonzero(x, size=size, fill_value=fill_value)
+    return jnp.stack(places, axis=-1)
+
+
+OPS: dict[str, Operation] = {
+    "histc": typed(_histc),
+    "histogram.bins_tensor": typed(_histogram),
+    "nonzero_static": typed(_nonzero_static),
+    "repeat_interleave.Tensor": typed(_repeats),
+}

@@ -1,0 +1,100 @@
+"""Operations of ATen that reduce rows of a table in bags, with gradients.
+
+Bag b has the indices from offsets[b] up to offsets[b + 1]; those equal to ``padding_idx`` do not
+count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+
+_SUM, _MEAN, _MAX = range(3)  # ATen's modes
+
+
+def _embedding_bag(
+    weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = _SUM,
+    *rest: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Reduce the rows of each bag; return also each index's bag, the bags' sizes, and for ``max``
+    the indices of the largest elements.
+
+    ``rest`` is whether gradients are sparse, a factor of each row, whether the last offset is an
+    end, and the index that does not count.
+    """
+    defaults: tuple[Any, ...] = False, None, False, -1
+    _, factors, has_end, padding_idx = (*rest, *defaults[len(rest) :])
+    offsets = offsets[:-1] if has_end else offsets
+    count = offsets.shape[0]
+    at = jnp.arange(indices.shape[0], dtype=offsets.dtype)
+    bags = jnp.searchsorted(offsets, at, side="right").astype(indices.dtype) - 1
+    counts = indices != padding_idx
+    sizes = jnp.zeros(count, indices.dtype).at[bags].add(counts.astype(indices.dtype))
+    rows = jnp.take(weight, indices, axis=0, mode="clip")
+    if factors is not None:
+        rows = rows * factors[:, None]
+    if mode == _MAX:
+        result, best = _largest(rows, bags, counts, indices, count)
+        return result, bags, sizes, best
+    kept = jnp.where(counts[:, None], rows, jnp.zeros((), rows.dtype))
+    total = jnp.zeros((count, rows.shape[1]), rows.dtype).at[bags].add(kept)
+    if mode == _MEAN:
+        total = total / jnp.maximum(sizes, 1)[:, None].astype(total.dtype)
+    return total, bags, sizes, jnp.zeros_like(sizes)
+
+
+def _largest(rows: Any, bags: Any, counts: Any, indices: Any, count: int) -> tuple[Any, Any]:
+    """Pick each bag's largest elements, 0 of an empty bag, and the indices of their rows."""
+    lowest = jnp.asarray(-jnp.inf, rows.dtype)
+    kept = jnp.where(counts[:, None], rows, lowest)
+    best = jnp.full((count, rows.shape[1]), lowest).at[bags].max(kept)
+    is_best = (kept == best[bags]) & counts[:, None]
+    at = jnp.where(is_best, jnp.arange(rows.shape[0])[:, None], rows.shape[0])
+    first = jnp.full(best.shape, rows.shape[0], at.dtype).at[bags].min(at)
+    found = jnp.take(indices, jnp.minimum(first, max(rows.shape[0] - 1, 0)), mode="clip")
+    empty = first == rows.shape[0]
+    return jnp.where(empty, jnp.zeros((), rows.dtype), best), jnp.where(empty, -1, found)
+
+
+def _backward(
+    gradient: Any, indices: Any, offsets: Any, bags: Any, sizes: Any, best: Any, *rest: Any
+) -> Any:
+    """Sum the gradients of each row; ``rest`` is the number of rows, whether to scale, the mode,
+    whether the gradient is sparse, factors, and the index that does not count."""
+    count, scale, mode, is_sparse, *others = rest
+    if is_sparse:
+        raise NotImplementedError("sparse gradients")
+    return _dense_backward(gradient, indices, bags, sizes, best, count, scale, mode, *others)
+
+
+def _dense_backward(
+    gradient: Any, indices: Any, bags: Any, sizes: Any, best: Any, *rest: Any
+) -> Any:
+    """Sum the gradients of each row of a dense gradient; see :func:`_backward`."""
+    count, scale, mode, factors, *padding = rest
+    if scale:
+        raise NotImplementedError("gradients scaled by the frequency of their indices")
+    zeros = jnp.zeros((count, gradient.shape[1]), gradient.dtype)
+    if mode == _MAX:
+        columns = jnp.broadcast_to(jnp.arange(gradient.shape[1]), best.shape)
+        place = jnp.where(best < 0, count, best)  # of an empty bag: dropped
+        return zeros.at[place, columns].add(gradient, mode="drop")
+    rows = gradient[bags]
+    if mode == _MEAN:
+        rows = rows / jnp.maximum(sizes, 1)[bags][:, None].astype(rows.dtype)
+    if factors is not None:
+        rows = rows * factors[:, None]
+    counts = indices != (padding[0] if padding else -1)
+    rows = jnp.where(counts[:, None], rows, jnp.zeros((), rows.dtype))
+    return zeros.at[indices].add(rows, mode="drop")
+
+
+OPS: dict[str, Operation] = {
+    "_embedding_bag": plain(_embedding_bag),
+    "_embedding_bag_forward_only": plain(_embedding_bag),
+    "_embedding_bag_backward": plain(_backward),
+    "_embedding_bag_dense_backward": plain(_dense_backward),
+}

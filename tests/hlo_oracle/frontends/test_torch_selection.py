@@ -1,0 +1,177 @@
+"""ATen's operations that pick, count, and reduce in bags, on JAX's arrays, against NumPy.
+
+Nothing here needs PyTorch.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
+
+F32, I64 = np.dtype("float32"), np.dtype("int64")
+NAN = np.nan
+
+
+def of(name: str, result: Any, *arguments: Any, **named: Any) -> Any:
+    operation = operation_of(*name.partition(".")[::2])
+    assert operation is not None
+    with jax.enable_x64(True):
+        given = [jax.numpy.asarray(x) if hasattr(x, "shape") else x for x in arguments]
+        return jax.tree.map(np.asarray, jax.jit(lambda: operation(result, *given, **named))())
+
+
+def numbers(*dims: int) -> Any:
+    return np.random.default_rng(0).standard_normal(dims, F32)
+
+
+def test_the_lower_one_of_two_in_the_middle_is_the_median() -> None:
+    x = np.array([[4, 1, 3, 2], [7, 7, 5, 6]], F32)
+    values, places = of("median.dim", F32, x, 1)
+    assert (values.tolist(), places.tolist()) == ([2, 6], [3, 3])
+    assert of("median", F32, x) == 4
+    assert of("median.dim", F32, x, -2, True)[0].shape == (1, 4)
+
+
+def test_nan_is_the_median_unless_it_is_skipped() -> None:
+    x = np.array([[4, NAN, 3, NAN], [NAN] * 4, [1, 2, 3, 4]], F32)
+    assert of("median.dim", F32, x, 1)[1].tolist() == [1, 0, 1]
+    values, places = of("nanmedian.dim", F32, x, 1)
+    assert np.array_equal(values, np.array([3, NAN, 2], F32), equal_nan=True)
+    assert places.tolist() == [2, 0, 1]
+
+
+def test_elements_by_their_rank_and_the_most_frequent_ones() -> None:
+    x = np.array([[5, 1, 5, 3, 1], [2, 2, 2, 0, 1]], I64)
+    assert of("kthvalue", I64, x, 4, 1)[0].tolist() == [5, 2]
+    values, places = of("mode", I64, x, 1)
+    assert (values.tolist(), places.tolist()) == ([1, 2], [4, 2])
+    assert of("mode", I64, x[0, 0])[0] == 5
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1, 1), (0, 0)])
+def test_a_histogram_is_that_of_numpy(low: int, high: int) -> None:
+    x = numbers(40)
+    bounds = (low, high) if low != high else (x.min(), x.max())
+    expected = np.histogram(x, 5, bounds)[0].tolist()
+    assert of("histc", F32, x, 5, low, high).tolist() == expected
+    edges = np.linspace(*bounds, 6, dtype=F32)
+    counts, _ = of("histogram.bins_tensor", F32, x, edges, weight=np.abs(x), density=True)
+    assert np.allclose(counts, np.histogram(x, edges, weights=np.abs(x), density=True)[0])
+
+
+def test_a_histogram_of_equal_elements_has_bounds() -> None:
+    assert of("histc", F32, np.full(3, 2.0, F32), 4).tolist() == [0, 0, 3, 0]
+
+
+def test_indices_that_counts_and_elements_name() -> None:
+    counts = np.array([2, 0, 1])
+    repeated = of("repeat_interleave.Tensor", I64, counts, output_size=3)
+    assert repeated.tolist() == [0, 0, 2]
+    with pytest.raises(NotImplementedError, match="number is data"):
+        of("repeat_interleave.Tensor", I64, counts)
+    x = np.array([[0, 1], [1, 0]])
+    assert of("nonzero_static", I64, x, size=3).tolist() == [[0, 1], [1, 0], [-1, -1]]
+
+
+def test_places_in_sorted_rows() -> None:
+    rows, values = np.array([[1, 3, 5], [2, 2, 6]], F32), np.array([[3, 6], [2, 0]], F32)
+    assert of("searchsorted.Tensor", I64, rows, values).tolist() == [[1, 3], [0, 0]]
+    found = of("searchsorted.Tensor", I64, rows, values, right=True)
+    assert found.tolist() == [[2, 3], [2, 0]]
+    sorter = np.array([2, 0, 1])
+    assert of("searchsorted.Tensor", I64, np.array([2, 3, 1]), 2, sorter=sorter) == 1
+
+
+def test_linear_indices_below_zero_count_from_the_end() -> None:
+    x = np.arange(6).reshape(2, 3)
+    assert of("take", I64, x, np.array([-1, 0])).tolist() == [5, 0]
+    index, values = np.array([-1, 1, 1]), np.array([7, 8, 8])
+    assert of("put", I64, x, index, values).tolist() == [[0, 8, 2], [3, 4, 7]]
+    assert of("put", I64, x, index, values, True).tolist() == [[0, 17, 2], [3, 4, 12]]
+
+
+def test_slices_are_reduced_by_their_index() -> None:
+    x, source, index = np.ones((3, 2), F32), np.full((3, 2), 4, F32), np.array([2, 0, 2])
+    rows = {"prod": [4, 1, 16], "mean": [2.5, 1, 3], "amax": [4, 1, 4], "amin": [1, 1, 1]}
+    for how, expected in rows.items():
+        assert of("index_reduce", F32, x, 0, index, source, how)[:, 1].tolist() == expected
+    alone = of("index_reduce", F32, x, 0, index, source, "mean", include_self=False)
+    assert alone[:, 0].tolist() == [4, 1, 4]
+
+
+def test_elements_are_written_in_order_where_a_mask_is_true() -> None:
+    x, mask = np.zeros((2, 3), F32), np.array([True, False, True])
+    assert of("masked_scatter", F32, x, mask, np.arange(1, 9)).tolist() == [[1, 0, 2], [3, 0, 4]]
+
+
+@pytest.mark.parametrize("offset", [-2, 0, 1])
+def test_a_diagonal_is_written_where_it_is_read(offset: int) -> None:
+    x = numbers(3, 2, 4)
+    source = of("diagonal", F32, numbers(3, 2, 4) + 9, offset, 0, -1)
+    written = of("diagonal_scatter", F32, x, source, offset, 0, -1)
+    assert np.array_equal(of("diagonal", F32, written, offset, 0, -1), source)
+    assert (written != x).sum() == source.size
+
+
+def test_bits_are_read_in_another_type() -> None:
+    x = numbers(2, 4)
+    narrow = of("view.dtype", np.dtype("int16"), x, None)
+    assert np.array_equal(narrow, x.view("int16"))
+    assert np.array_equal(of("view.dtype", np.dtype("float64"), x, None), x.view("float64"))
+
+
+INDICES, OFFSETS = np.array([1, 2, 4, 5, 4]), np.array([0, 2, 2])  # the second bag is empty
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_bags_of_rows_and_their_gradients(mode: int) -> None:
+    weight = numbers(6, 3)
+    rest = False, mode, False, None, False, 4
+    reduce = [np.sum, np.mean, np.max][mode]
+    result, *saved = of("_embedding_bag", F32, weight, INDICES, OFFSETS, *rest)
+    rows = [[k for k in INDICES[a:b] if k != 4] for a, b in pairwise([0, 2, 2, 5])]
+    expected = [reduce(weight[row], 0) if row else np.zeros(3) for row in rows]
+    assert np.allclose(result, expected)
+    gradient = of(
+        "_embedding_bag_backward", F32, numbers(3, 3), INDICES, OFFSETS, *saved, 6, False, mode,
+        False, None, 4,
+    )  # fmt: skip
+    step = numbers(6, 3)[::-1]
+    moved, *_ = of("_embedding_bag", F32, weight + 1e-3 * step, INDICES, OFFSETS, *rest)
+    assert np.isclose(((moved - result) * numbers(3, 3)).sum() * 1e3, (gradient * step).sum(), 1e-2)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.5, np.inf])
+def test_distances_of_all_pairs_and_their_gradients(p: float) -> None:
+    x, y = numbers(4, 3), numbers(9, 3)[4:]
+    distance = of("_cdist_forward", F32, x, y, p, None)
+    assert np.allclose(distance[1, 2], np.linalg.norm(x[1] - y[2], p))
+    assert np.allclose(of("_pdist_forward", F32, x, p)[1], np.linalg.norm(x[0] - x[2], p))
+    if p:
+        step = numbers(4, 3)[::-1] * F32.type(1e-3)
+        moved = of("_cdist_forward", F32, x + step, y, p, None).sum() - distance.sum()
+        gradient = of("_cdist_backward", F32, np.ones_like(distance), x, y, p, distance)
+        assert np.isclose((gradient * step).sum(), moved, 5e-2, 1e-5)
+
+
+def test_numbers_are_rounded_to_a_grid() -> None:
+    x = np.array([-1, 0.04, 0.05, 0.31, 9], F32)
+    value, kept = of("fake_quantize_per_tensor_affine_cachemask", F32, x, 0.1, 3, 0, 15)
+    assert np.allclose(value, [-0.3, 0, 0, 0.3, 1.2])
+    assert kept.tolist() == [False, True, True, True, False]
+    off = of(
+        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", F32, x, np.float32(0.1),
+        np.int32(3), np.array([0]), 0, 15,
+    )  # fmt: skip
+    assert np.array_equal(off[0], x)
+    scale, zero = np.array([0.1, 1], F32), np.array([0, 1], "int32")
+    value, _ = of(
+        "fake_quantize_per_channel_affine_cachemask", F32, x[:4].reshape(2, 2), scale, zero, 1, -8,
+        7,
+    )  # fmt: skip
+    assert np.allclose(value, [[-0.8, 0], [0, 0]])
