@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
+from hlo_oracle.frontends.torch import factorizations
+
 _MORE = (
     "native_layer_norm", "native_layer_norm_backward", "native_group_norm",
     "native_group_norm_backward", "native_batch_norm", "native_batch_norm_backward",
@@ -42,12 +44,21 @@ Decompositions = dict[Any, Callable[..., Any]]
 @cache
 def table() -> Decompositions:
     """Return decompositions by operation."""
-    own: Decompositions = {torch.ops.aten.native_dropout.default: _native_dropout}
+    own: Decompositions = {
+        torch.ops.aten.native_dropout.default: _native_dropout,
+        **factorizations.TABLE,
+    }
     wanted = [getattr(torch.ops.aten, name) for name in _MORE if hasattr(torch.ops.aten, name)]
     found = {**core_aten_decompositions(), **get_decompositions(wanted), **own}
     # Its decomposition gives no logarithms of sums, which the gradient's kernel reads.
     attention = "_scaled_dot_product_flash_attention_for_cpu"
     return {op: how for op, how in found.items() if attention not in str(op)}
+
+
+def early() -> Decompositions:
+    """Return those that are needed where gradients are taken: the formulas of gradients read what
+    these make of the layout of tensors."""
+    return dict(factorizations.TABLE)
 
 
 def _native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:

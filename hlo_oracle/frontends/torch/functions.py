@@ -6,7 +6,8 @@ those among the arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -107,20 +108,34 @@ def _traced(name: str, flat: Callable[..., Any], tensors: Sequence[Any]) -> Any:
     # what is left: writes.
     traced = partial(make_fx, tracing_mode="fake", _allow_non_fake_inputs=True)
     try:
-        first = traced(flat)(*given)
-        pure = torch.func.functionalize(first, remove="mutations_and_views")
-        detached = [x.detach() for x in given]
-        module = traced(pure, decomposition_table=decompositions.table())(*detached)
+        with _without_fused_kernels():
+            first = traced(flat, decomposition_table=decompositions.early())(*given)
+            pure = torch.func.functionalize(first, remove="mutations_and_views")
+            detached = [x.detach() for x in given]
+            module = traced(pure, decomposition_table=decompositions.table())(*detached)
+    except Unsupported:
+        raise
     except Exception as error:  # whatever the function raises while it is traced
         line = next(iter(str(error).splitlines()), "")
         raise Error(f"{name}: torch cannot trace it: {type(error).__name__}: {line}") from error
     return module
 
 
+@contextmanager
+def _without_fused_kernels() -> Iterator[None]:
+    """Trace without oneDNN, whose kernels are fused: what they compute has no operations of
+    ATen."""
+    enabled = torch.backends.mkldnn.enabled
+    torch.backends.mkldnn.set_flags(False, _fp32_precision=None)
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.set_flags(enabled, _fp32_precision=None)
+
+
 def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:
     """Return the HLO of a traced function, and the constants that follow its array parameters."""
-    written = _written(module.graph)
-    for node in written:
+    for node in [*_written(module.graph), *_checks(module.graph)]:
         module.graph.erase_node(node)
     nodes = rewriting.computing(module.graph)
     for node in nodes:
@@ -152,6 +167,11 @@ def _written(graph: Any) -> list[Any]:
         if is_copy and node.args[0].op == "placeholder" and not node.users:
             found.append(node)
     return found
+
+
+def _checks(graph: Any) -> list[Any]:
+    """Find the checks of factorizations, which raise an error and have no result."""
+    return [n for n in graph.nodes if op_name(n) == "aten._linalg_check_errors.default"]
 
 
 def is_torch(program: object, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:

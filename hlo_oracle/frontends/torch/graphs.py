@@ -87,20 +87,40 @@ def reason_against(node: Node) -> str | None:
         return "reads torch's generator of random numbers, so that torch.manual_seed holds"
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
-        known = any(_python_name(target) in vars(module) for module in _MODULES)
+        # torch.cond and its like take functions, of whose graphs nothing is known here.
+        known = not isinstance(target, torch._ops.HigherOrderOperator) and any(
+            _python_name(target) in vars(module) for module in _MODULES
+        )
         return None if known else "no operation of ATen"
     if has_effect(node):
         return "writes into its arguments, or has another effect"
     name, overload = _names(target)
     if name not in _SIZES and table.operation_of(name, overload) is None:
         return "no conversion to HLO"
-    for value in values_of(node):
-        if _is_fake(value):
-            if value.device.type != "cpu":
-                return f"on {value.device}"
-            if value.layout is not torch.strided or value.is_nested or value.is_quantized:
-                return f"a tensor of layout {value.layout}"
+    if name == "linalg_cholesky_ex" and _is_read(node, 1):
+        return "the order of the first minor that is not positive"
+    return next(filter(None, map(_reason_against_result, values_of(node))), None)
+
+
+def _reason_against_result(value: object) -> str | None:
+    """Return why a result cannot be an array; None if it can, or is no tensor."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    if value.device.type != "cpu":
+        return f"on {value.device}"
+    if value.layout is not torch.strided or value.is_nested or value.is_quantized:
+        return f"a tensor of layout {value.layout}"
     return None
+
+
+def _is_read(node: Node, number: int) -> bool:
+    """Test for a result, by its number, that anything but a check of factorizations reads."""
+    return any(
+        op_name(reader) != "aten._linalg_check_errors.default"
+        for item in node.users
+        if item.target is operator.getitem and item.args[1] == number
+        for reader in item.users
+    )
 
 
 def _names(target: Any) -> tuple[str, str]:

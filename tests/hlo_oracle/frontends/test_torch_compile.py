@@ -263,3 +263,22 @@ def test_attention_without_dropout_reads_no_random_numbers() -> None:
     assert ho.check(attention, q, 0.0)
     with pytest.raises(Unsupported, match="generator of random numbers"):
         ho.check(attention, q, 0.5)
+
+
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_systems_are_solved_and_singular_ones_are_errors(is_transposed: bool) -> None:
+    """The gradient reads the factors, which are those of the matrix as it lies in memory."""
+
+    def solved(a: Any, b: Any) -> Any:
+        return torch.linalg.solve(a * 2, b) + torch.linalg.det(a)
+
+    a, b = torch.randn(4, 4) + 3 * torch.eye(4), torch.randn(4, 2)
+    a = a.T if is_transposed else a
+    one, other = (a.detach().requires_grad_() for _ in range(2))
+    chosen = compiled(solved)
+    for matrix, function in ((one, solved), (other, chosen)):
+        function(matrix, b).square().sum().backward()
+    torch.testing.assert_close(other.grad, one.grad, rtol=1e-4, atol=1e-4)
+    assert [node.op for node in ho.torch.explain().eager] == ["with_effects"]  # the check
+    with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+        chosen(torch.zeros_like(a).requires_grad_(), b)

@@ -10,6 +10,7 @@ from hlo_oracle.frontends.torch.aten import (
     elementwise,
     embedding_bag,
     indexing,
+    linear_algebra,
     order_statistics,
     pooling,
     quantization,
@@ -18,7 +19,7 @@ from hlo_oracle.frontends.torch.aten import (
 from hlo_oracle.frontends.torch.aten.promotion import Operation
 
 _FAMILIES = (
-    elementwise, reductions, data_movement, indexing, contraction, pooling,
+    elementwise, reductions, data_movement, indexing, contraction, pooling, linear_algebra,
     order_statistics, counting, embedding_bag, distances, quantization,
 )  # fmt: skip
 _OPS: dict[str, Operation] = {

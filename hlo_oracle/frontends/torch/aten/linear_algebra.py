@@ -1,0 +1,244 @@
+"""Operations of ATen that factor matrices and solve systems of equations by the factors.
+
+Batches lead: a matrix is x[…, m, n]. What LAPACK says of a factorization that fails (``info``) is
+computed where it is the place of a zero pivot.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.lax import linalg
+
+from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+
+_NOTHING = (0,)  # the shape of a result that was not asked for
+
+
+def _adjoint(x: Any) -> Any:
+    return jnp.conj(jnp.swapaxes(x, -1, -2))
+
+
+def _identity_like(x: Any) -> Any:
+    return jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
+
+
+def _in_batches(x: Any, y: Any) -> tuple[Any, Any]:
+    """Broadcast the batches of two matrices to each other."""
+    batch = jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return tuple(jnp.broadcast_to(z, batch + z.shape[-2:]) for z in (x, y))  # type: ignore[return-value]
+
+
+def _triangular(a: Any, b: Any, *, upper: bool, left: bool = True, **named: Any) -> Any:
+    """Solve op(a) x = b, or x op(a) = b, of a triangular a; ``named`` are JAX's: ``transpose_a``,
+    ``conjugate_a`` and ``unit_diagonal``."""
+    a, b = _in_batches(a, b)
+    if not b.size:
+        return b
+    return linalg.triangular_solve(a, b, left_side=left, lower=not upper, **named)
+
+
+def _solve_triangular(
+    a: Any, b: Any, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Any:
+    return _triangular(a, b, upper=upper, left=left, unit_diagonal=unitriangular)
+
+
+def _triangular_solve(
+    b: Any, a: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Any, Any]:
+    value = _triangular(a, b, upper=upper, transpose_a=transpose, unit_diagonal=unitriangular)
+    return value, jnp.broadcast_to(a, value.shape[:-2] + a.shape[-2:])
+
+
+def _cholesky(x: Any, *, upper: bool = False, check_errors: bool = False) -> tuple[Any, Any]:
+    """Factor x = L Lᴴ by its lower triangle, or x = Uᴴ U by its upper one.
+
+    ``info`` is 1 of a matrix that has no factor, not the order of its first minor that is not
+    positive: _linalg_check_errors alone may read it (graphs.py).
+    """
+    if not x.size:
+        return x, jnp.zeros(x.shape[:-2], "int32")
+    lower = linalg.cholesky(_adjoint(x) if upper else x, symmetrize_input=False)
+    failed = jnp.any(jnp.isnan(jnp.real(jnp.diagonal(lower, 0, -2, -1))), axis=-1)
+    return (_adjoint(lower) if upper else lower), failed.astype("int32")
+
+
+def _cholesky_solve(b: Any, factor: Any, upper: bool = False) -> Any:
+    """Solve L Lᴴ x = b, or Uᴴ U x = b, by the factor."""
+    turned: dict[str, Any] = {"transpose_a": True, "conjugate_a": True}
+    first, second = (turned, {}) if upper else ({}, turned)
+    return _triangular(
+        factor, _triangular(factor, b, upper=upper, **first), upper=upper, **second
+    )  # fmt: skip
+
+
+def _cholesky_inverse(factor: Any, upper: bool = False) -> Any:
+    return _cholesky_solve(_identity_like(factor), factor, upper)
+
+
+def _lu(x: Any) -> tuple[Any, Any, Any]:
+    """Factor x = P L U; return L and U in one matrix, the exchanges of rows, and the permutation
+    whose row k is row ``permutation[k]`` of x."""
+    if x.size:
+        lu, pivots, permutation = linalg.lu(x)
+        return lu, pivots, permutation
+    *batch, rows, columns = x.shape
+    pivots = jnp.zeros((*batch, min(rows, columns)), "int32")
+    return x, pivots, jnp.broadcast_to(jnp.arange(rows, dtype="int32"), (*batch, rows))
+
+
+def _require_pivots(pivot: bool) -> None:
+    if not pivot:
+        raise NotImplementedError("factors without exchanges of rows")
+
+
+def _lu_factor(x: Any, *, pivot: bool = True, check_errors: bool = False) -> tuple[Any, ...]:
+    """Compute the factors, exchanges that begin at 1, and the first zero on U's diagonal."""
+    _require_pivots(pivot)
+    lu, pivots, _ = _lu(x)
+    zeros = jnp.diagonal(lu, 0, -2, -1) == 0
+    if not zeros.shape[-1]:
+        return lu, pivots, jnp.zeros(x.shape[:-2], "int32")
+    first = jnp.argmax(zeros, axis=-1) + 1
+    return lu, pivots + 1, jnp.where(jnp.any(zeros, axis=-1), first, 0).astype("int32")
+
+
+def _permutation_matrix(permutation: Any, dtype: Any) -> Any:
+    """Make P of x = P L U."""
+    rows = jnp.arange(permutation.shape[-1])[:, None]
+    return (rows == permutation[..., None, :]).astype(dtype)
+
+
+def _triangles(lu: Any) -> tuple[Any, Any]:
+    """Split factors in one matrix into L, whose diagonal is 1, and U."""
+    count = min(lu.shape[-2:])
+    lower = jnp.tril(lu[..., :count], -1)
+    return lower + jnp.eye(lu.shape[-2], count, dtype=lu.dtype), jnp.triu(lu[..., :count, :])
+
+
+def _plu(x: Any, *, pivot: bool = True) -> tuple[Any, ...]:
+    _require_pivots(pivot)
+    lu, _, permutation = _lu(x)
+    return (_permutation_matrix(permutation, x.dtype), *_triangles(lu))
+
+
+def _order(pivots: Any, count: int) -> Any:
+    """Convert exchanges that begin at 1 to a permutation of ``count`` rows."""
+    if not pivots.size:
+        return jnp.broadcast_to(jnp.arange(count, dtype="int32"), (*pivots.shape[:-1], count))
+    return linalg.lu_pivots_to_permutation(pivots - 1, count)
+
+
+def _lu_unpack(
+    lu: Any, pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Any, ...]:
+    nothing = jnp.zeros(_NOTHING, lu.dtype)
+    rows = lu.shape[-2]
+    matrix = _permutation_matrix(_order(pivots, rows), lu.dtype) if unpack_pivots else nothing
+    return (matrix, *(_triangles(lu) if unpack_data else (nothing, nothing)))
+
+
+def _lu_solve(
+    lu: Any, pivots: Any, b: Any, *, left: bool = True, adjoint: bool = False
+) -> Any:  # fmt: skip
+    """Solve x = P L U by its factors: A y = b, Aᴴ y = b, or y A = b, y Aᴴ = b."""
+    if not left:  # (y A)ᴴ = Aᴴ yᴴ
+        return _adjoint(_lu_solve(lu, pivots, _adjoint(b), adjoint=not adjoint))
+    lu, b = _in_batches(lu, b)
+    if not b.size:
+        return b
+    order = jnp.broadcast_to(_order(pivots, lu.shape[-1]), b.shape[:-1])[..., None]
+    turned: dict[str, Any] = {"transpose_a": True, "conjugate_a": True}
+    if not adjoint:
+        y = _triangular(
+            lu, jnp.take_along_axis(b, order, axis=-2), upper=False, unit_diagonal=True
+        )  # fmt: skip
+        return _triangular(lu, y, upper=True)
+    y = _triangular(lu, b, upper=True, **turned)
+    y = _triangular(lu, y, upper=False, unit_diagonal=True, **turned)
+    return jnp.take_along_axis(y, jnp.argsort(order, axis=-2), axis=-2)
+
+
+def _qr(x: Any, mode: str = "reduced") -> tuple[Any, Any]:
+    """Factor x = Q R; Q is empty in mode ``r``."""
+    if mode == "r":
+        return jnp.zeros(_NOTHING, x.dtype), jnp.linalg.qr(x, mode="r")
+    q, r = jnp.linalg.qr(x, mode=mode)
+    return q, r
+
+
+def _eigh(x: Any, UPLO: str = "L", compute_v: bool = True) -> tuple[Any, Any]:
+    """Compute eigenvalues, in ascending order, and eigenvectors of the Hermitian matrix that one
+    triangle of x gives."""
+    full = _adjoint(x) if UPLO.upper() == "U" else x
+    if not compute_v:
+        values = linalg.eigh(full, symmetrize_input=False)[1]
+        return values, jnp.zeros(_NOTHING, x.dtype)
+    vectors, values = linalg.eigh(full, symmetrize_input=False)
+    return values, vectors
+
+
+def _eig(x: Any) -> tuple[Any, Any]:
+    values, vectors = jnp.linalg.eig(x)
+    return values, vectors
+
+
+def _svd(
+    x: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None
+) -> tuple[Any, ...]:
+    if compute_uv:
+        return tuple(jnp.linalg.svd(x, full_matrices=full_matrices))
+    nothing = jnp.zeros(_NOTHING, x.dtype)
+    return nothing, jnp.linalg.svd(x, compute_uv=False), nothing
+
+
+def _pinv(
+    x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False
+) -> Any:  # fmt: skip
+    """Compute V S⁺ Uᴴ, where singular values up to max(atol, rtol * the largest) count as 0.
+
+    Without either, rtol is the larger dimension times the distance of 1 to the next number.
+    """
+    if hermitian:
+        raise NotImplementedError("the pseudoinverse of a matrix known to be Hermitian")
+    if not x.size:
+        return jnp.swapaxes(x, -1, -2)
+    u, s, v = jnp.linalg.svd(x, full_matrices=False)
+    absolute = jnp.zeros((), s.dtype) if atol is None else jnp.asarray(atol, s.dtype)
+    if rtol is None:
+        relative = float(np.finfo(s.dtype).eps) * max(x.shape[-2:])
+        rtol = relative if atol is None else jnp.where(absolute > 0, 0.0, relative)
+    scale = jnp.asarray(rtol, s.dtype)[..., None] * s[..., :1]
+    kept = s > jnp.maximum(absolute[..., None], scale)
+    inverse = jnp.where(kept, 1 / s, jnp.zeros((), s.dtype)).astype(x.dtype)
+    return jnp.matmul(_adjoint(v) * inverse[..., None, :], _adjoint(u))
+
+
+def _exponential(x: Any) -> Any:
+    return jax.scipy.linalg.expm(x, max_squarings=32) if x.size else x
+
+
+OPS: dict[str, Operation] = {
+    "cholesky_inverse": plain(_cholesky_inverse),
+    "cholesky_solve": plain(_cholesky_solve),
+    "linalg_cholesky_ex": plain(_cholesky),
+    "linalg_eig": plain(_eig),
+    "_linalg_eigh": plain(_eigh),
+    "_linalg_eigvals": plain(jnp.linalg.eigvals),
+    "linalg_eigvals": plain(jnp.linalg.eigvals),
+    "linalg_householder_product": plain(linalg.householder_product),
+    "linalg_lu": plain(_plu),
+    "linalg_lu_factor_ex": plain(_lu_factor),
+    "linalg_lu_solve": plain(_lu_solve),
+    "linalg_matrix_exp": plain(_exponential),
+    "linalg_pinv": plain(_pinv),
+    "linalg_qr": plain(_qr),
+    "linalg_solve_triangular": plain(_solve_triangular),
+    "_linalg_svd": plain(_svd),
+    "lu_unpack": plain(_lu_unpack),
+    "triangular_solve": plain(_triangular_solve),
+}

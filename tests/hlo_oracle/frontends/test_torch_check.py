@@ -1,0 +1,68 @@
+"""PyTorch's eager results are judged by programs: one function of each kind of operation.
+
+Without PyTorch all of it is one skipped line; docs/torch.md says how to run it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: hlo-oracle[torch]")
+
+from torch.func import grad  # noqa: E402 (after the skip)
+
+import hlo_oracle as ho  # noqa: E402 (after the skip)
+from hlo.errors import Unsupported  # noqa: E402 (after the skip)
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+def numbers(*sizes: int) -> Any:
+    return torch.randn(sizes, generator=torch.Generator().manual_seed(sum(sizes)))
+
+
+def square(count: int) -> Any:
+    return numbers(count, count) + 3 * torch.eye(count)
+
+
+def positive(count: int) -> Any:
+    return numbers(count, count) @ numbers(count, count).T + count * torch.eye(count)
+
+
+A, B, S = square(4), numbers(4, 2), positive(4)
+MATRICES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "solve": (torch.linalg.solve, (A, B)),
+    "solve batches of vectors": (torch.linalg.solve, (A.expand(3, 4, 4), numbers(3, 4))),
+    "solve the transpose": (lambda a, b: torch.linalg.solve(a.mT, b), (A, B)),
+    "inverse": (torch.linalg.inv, (A,)),
+    "determinants": (lambda a: (torch.linalg.det(a), *torch.linalg.slogdet(a)), (A,)),
+    "lu": (torch.linalg.lu, (A,)),
+    "cholesky": (torch.linalg.cholesky, (S,)),
+    "triangular": (lambda a, b: torch.linalg.solve_triangular(a, b, upper=True), (A.triu(), B)),
+    "exponential": (torch.linalg.matrix_exp, (A / 9,)),
+    "gradient of solve": (grad(lambda a, b: torch.linalg.solve(a, b).square().sum()), (A, B)),
+    "gradient of the inverse": (grad(lambda a: torch.linalg.inv(a).square().sum()), (A,)),
+    "gradient of cholesky": (grad(lambda a: torch.linalg.cholesky(a).sum()), (S,)),
+    "gradient of logdet": (grad(lambda a: torch.logdet(a.mT)), (S,)),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices(name: str) -> None:
+    function, given = MATRICES[name]
+    verdict = ho.check(function, *given)
+    assert verdict and not verdict.undetermined, verdict
+
+
+def test_factors_that_are_not_unique_are_not_proven_wrong() -> None:
+    def factors(x: Any) -> Any:
+        square = x.T @ x
+        return torch.linalg.qr(x), torch.linalg.eigh(square), torch.linalg.svd(x)
+
+    assert ho.check(factors, numbers(4, 3))
+
+
+def test_the_order_of_a_minor_that_is_not_positive_is_refused() -> None:
+    with pytest.raises(Unsupported, match="first minor that is not positive"):
+        ho.check(lambda x: torch.linalg.cholesky_ex(x)[1], S)
