@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from hlo_oracle.frontends.torch import factorizations
+from hlo_oracle.frontends.torch import factorizations, strided, windows
 
 _MORE = (
     "native_layer_norm", "native_layer_norm_backward", "native_group_norm",
@@ -47,6 +47,8 @@ def table() -> Decompositions:
     own: Decompositions = {
         torch.ops.aten.native_dropout.default: _native_dropout,
         **factorizations.TABLE,
+        **strided.TABLE,
+        **windows.TABLE,
     }
     wanted = [getattr(torch.ops.aten, name) for name in _MORE if hasattr(torch.ops.aten, name)]
     found = {**core_aten_decompositions(), **get_decompositions(wanted), **own}

@@ -19,7 +19,8 @@ from torch.utils import _pytree
 
 from hlo.errors import Error, Unsupported
 from hlo.values import Array
-from hlo_oracle.frontends.torch import decompositions, graphs, rewriting
+from hlo_oracle.frontends.torch import decompositions, graphs, rewriting, strided
+from hlo_oracle.frontends.torch.captured import Capturing
 from hlo_oracle.frontends.torch.compiled_stages import lowered_text
 from hlo_oracle.frontends.torch.graphs import at_line, op_name
 from hlo_oracle.frontends.torch.tensors import array_of
@@ -56,25 +57,38 @@ def lower(
     leaves, structure = _pytree.tree_flatten((tuple(arguments), dict(keywords)))
     places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
     tensors = [*state.values(), *(leaves[n] for n in places)]
+    known = len(tensors)
     paths: list[str] = []
+    written: list[Any] = []  # outside of the arguments
 
     def flat(*given: Any) -> list[Any]:
         own = dict(zip(state, given, strict=False))
         filled = list(leaves)
-        for n, x in zip(places, given[len(own) :], strict=True):
+        for n, x in zip(places, given[len(own) : known], strict=True):
             filled[n] = x
         positional, named = _pytree.tree_unflatten(filled, structure)
-        value = (
-            torch.func.functional_call(original, own, positional, named)
-            if state
-            else original(*positional, **named)
-        )
+        outside = list(zip(tensors[known:], given[known:], strict=True))
+        with Capturing(outside) as capturing:
+            value = (
+                torch.func.functional_call(original, own, positional, named)
+                if state
+                else original(*positional, **named)
+            )
+            value = capturing.replaced(value)
+            written[:] = capturing.written()
         found = _pytree.tree_flatten_with_path(value)[0]
         paths[:] = [_pytree.keystr(path) for path, x in found if isinstance(x, torch.Tensor)]
         return [x for _, x in found if isinstance(x, torch.Tensor)]
 
     name = str(getattr(original, "__name__", type(original).__name__))
-    module = _traced(name, flat, tensors)
+    try:
+        module = _traced(name, flat, tensors)
+    except Error:  # as torch says of such writes, mostly
+        if not written:
+            raise
+    if written:
+        tensors += written
+        module = _traced(name, flat, tensors)
     arrays = tuple(array_of(x).copy() for x in tensors)  # the call may write into them
     text, constants = _text(module, arrays)
     return TracedFunction(
@@ -110,6 +124,7 @@ def _traced(name: str, flat: Callable[..., Any], tensors: Sequence[Any]) -> Any:
     try:
         with _without_fused_kernels():
             first = traced(flat, decomposition_table=decompositions.early())(*given)
+            strided.require_own_memory(first.graph)
             pure = torch.func.functionalize(first, remove="mutations_and_views")
             detached = [x.detach() for x in given]
             module = traced(pure, decomposition_table=decompositions.table())(*detached)

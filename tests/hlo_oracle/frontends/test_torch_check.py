@@ -66,3 +66,71 @@ def test_factors_that_are_not_unique_are_not_proven_wrong() -> None:
 def test_the_order_of_a_minor_that_is_not_positive_is_refused() -> None:
     with pytest.raises(Unsupported, match="first minor that is not positive"):
         ho.check(lambda x: torch.linalg.cholesky_ex(x)[1], S)
+
+
+STATE, TABLE = torch.zeros(3), torch.ones(2, 3)
+
+
+class Counting(torch.nn.Module):
+    """A module whose count is no buffer, and is bound anew by each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = torch.zeros(())
+
+    def forward(self, x: Any) -> Any:
+        self.count += 1
+        return x * self.count
+
+
+def test_tensors_that_are_written_and_no_arguments_are_parameters() -> None:
+    def writing(x: Any) -> Any:
+        STATE.add_(x)
+        TABLE.t()[0] = x[:2]
+        return STATE, STATE * 2 + TABLE.sum(0)
+
+    x, model = torch.arange(3.0), Counting()
+    for calls in (1, 2):
+        verdict = ho.check(writing, x)
+        assert verdict and not verdict.undetermined, verdict
+        assert torch.equal(STATE, x * calls)  # written once, by the run that is judged
+        assert ho.check(model, x)
+        assert model.count == calls
+
+
+def test_views_by_strides() -> None:
+    def windows(x: Any) -> Any:
+        x = x * 2
+        x.as_strided((2, 2), (1, 4)).add_(1)
+        return (
+            x,
+            x.as_strided((3, 3), (1, 2), 1),
+            torch.as_strided_scatter(x, x[:2, :2], (2, 2), (3, 1)),
+        )
+
+    verdict = ho.check(windows, numbers(4, 4))
+    assert verdict and not verdict.undetermined, verdict
+    assert ho.check(lambda x: x.as_strided((2, 3), (3, 1)) * 2, numbers(4, 4).T)
+    with pytest.raises(Unsupported, match="strides in the memory of a view"):
+        ho.check(lambda x: x.t().as_strided((2, 3), (3, 1)), numbers(4, 4))
+    with pytest.raises(Unsupported, match="as_strided"):
+        ho.check(lambda x: x.as_strided((2,), (1,), 15), numbers(4, 8)[:, ::2])
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett", "kaiser"])
+def test_windows_of_signals(name: str, periodic: bool) -> None:
+    window = getattr(torch, f"{name}_window")
+    assert ho.check(lambda x: [x * window(n, periodic=periodic) for n in (1, 2, 9)], torch.ones(()))
+
+
+def test_a_spectrogram() -> None:
+    def spectrogram(x: Any) -> Any:
+        window = torch.hann_window(16)
+        return torch.view_as_real(torch.stft(x, 16, 4, window=window, return_complex=True))
+
+    assert ho.check(spectrogram, numbers(64))
+
+
+def test_a_recurrent_network() -> None:
+    assert ho.check(torch.nn.LSTM(3, 4, batch_first=True), numbers(2, 5, 3))
