@@ -81,6 +81,7 @@ PEERS = {
     "hlo_oracle/frontends/torch/aten/promotion.py": {"jax"},
     "hlo_oracle/frontends/torch/aten/quantization.py": {"jax"},
     "hlo_oracle/frontends/torch/aten/reductions.py": {"jax"},
+    "hlo_oracle/frontends/torch/aten/resampling.py": {"jax"},
     "hlo_oracle/frontends/torch/captured.py": {"torch"},
     "hlo_oracle/frontends/torch/compiled_stages.py": {"jax", "torch"},
     "hlo_oracle/frontends/torch/decompositions.py": {"torch"},

@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: hlo-oracle[torch]")
 
+import torch.nn.functional as F  # noqa: E402 (after the skip)
 from torch.func import grad  # noqa: E402 (after the skip)
 
 import hlo_oracle as ho  # noqa: E402 (after the skip)
@@ -134,3 +135,22 @@ def test_a_spectrogram() -> None:
 
 def test_a_recurrent_network() -> None:
     assert ho.check(torch.nn.LSTM(3, 4, batch_first=True), numbers(2, 5, 3))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_samples_at_a_grid_and_their_gradients(mode: str, padding: str) -> None:
+    def loss(x: Any, grid: Any) -> Any:
+        return F.grid_sample(x, grid, mode, padding, align_corners=False).square().sum()
+
+    assert ho.check(grad(loss, argnums=(0, 1)), numbers(1, 2, 5, 6), numbers(1, 3, 4, 2))
+
+
+@pytest.mark.parametrize("mode", ["nearest-exact", "bilinear", "bicubic"])
+def test_gradients_of_interpolations_and_poolings(mode: str) -> None:
+    def loss(x: Any) -> Any:
+        larger = F.interpolate(x, size=(7, 9), mode=mode)
+        padded = F.pad(larger, (1, 2, 0, 1), "replicate")
+        return F.adaptive_max_pool2d(padded, (3, 2)).square().sum()
+
+    assert ho.check(grad(loss), numbers(1, 2, 4, 5))

@@ -137,6 +137,38 @@ def _max_pool_backward(count: int, gradient: Any, x: Any, *rest: Any) -> Any:
     return zeros.at[flat.reshape(-1)].add(gradient.reshape(-1), mode="drop").reshape(x.shape)
 
 
+def _adaptive_windows(extent: int, size: int) -> tuple[Any, Any]:
+    """List the indices of ``size`` windows that cover a dimension, [size, width], and which of
+    them are within their window: widths differ by one."""
+    starts = np.arange(size) * extent // size
+    ends = -(-(np.arange(size) + 1) * extent // size)
+    index = starts[:, None] + np.arange(max(ends - starts, default=0))
+    return np.minimum(index, extent - 1), index < ends[:, None]
+
+
+def _adaptive_max_pool(x: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
+    """Pick the largest element of windows that divide each of the last dimensions into ``sizes``
+    parts, and its linear index in them."""
+    count, dims = len(sizes), x.shape[x.ndim - len(sizes) :]
+    place: Any = np.zeros((1,) * 2 * count, np.int64)
+    inside: Any = np.ones((1,) * 2 * count, bool)
+    for n, (extent, size) in enumerate(zip(dims, sizes, strict=True)):
+        shape = [1] * 2 * count
+        index, own = _adaptive_windows(extent, size)
+        shape[n], shape[count + n] = index.shape
+        place, inside = place * extent + index.reshape(shape), inside & own.reshape(shape)
+    place, inside = (np.broadcast_to(y, place.shape).reshape(*sizes, -1) for y in (place, inside))
+    flat = x.reshape(*x.shape[: x.ndim - count], -1)
+    elements = jnp.where(inside, flat[..., place], jnp.asarray(_lowest(x.dtype), x.dtype))
+    # The first one within the window, as it is the first element; but the last NaN.
+    best = jnp.argmax(elements, axis=-1)
+    nan = (elements != elements)[..., ::-1]
+    best = jnp.where(jnp.any(nan, -1), nan.shape[-1] - 1 - jnp.argmax(nan, -1), best)[..., None]
+    values = jnp.take_along_axis(elements, best, axis=-1)[..., 0]
+    places = jnp.take_along_axis(jnp.broadcast_to(place, elements.shape), best, axis=-1)[..., 0]
+    return values, places
+
+
 def _avg_pool(count: int, x: Any, kernel: Any, *rest: Any) -> Any:
     """Compute the mean of each window; padding counts if asked for, overhang never does.
 
@@ -234,6 +266,9 @@ OPS: dict[str, Operation] = {
     **_per_rank("avg_pool{}d", _avg_pool),
     **_per_rank("avg_pool{}d_backward", _avg_pool_backward, (2, 3)),
     **_per_rank("_adaptive_avg_pool{}d_backward", _adaptive_avg_pool_backward, (2, 3)),
+    **_per_rank("adaptive_max_pool{}d_backward", _max_pool_backward, (2, 3)),
+    "adaptive_max_pool2d": plain(_adaptive_max_pool),
+    "adaptive_max_pool3d": plain(_adaptive_max_pool),
     "_adaptive_avg_pool2d": plain(_adaptive_avg_pool),
     "_adaptive_avg_pool3d": plain(_adaptive_avg_pool),
     "adaptive_avg_pool1d": plain(_adaptive_avg_pool),

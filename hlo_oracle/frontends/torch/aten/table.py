@@ -15,12 +15,13 @@ from hlo_oracle.frontends.torch.aten import (
     pooling,
     quantization,
     reductions,
+    resampling,
 )
 from hlo_oracle.frontends.torch.aten.promotion import Operation
 
 _FAMILIES = (
     elementwise, reductions, data_movement, indexing, contraction, pooling, linear_algebra,
-    order_statistics, counting, embedding_bag, distances, quantization,
+    order_statistics, counting, embedding_bag, distances, quantization, resampling,
 )  # fmt: skip
 _OPS: dict[str, Operation] = {
     name: operation for family in _FAMILIES for name, operation in family.OPS.items()

@@ -1,0 +1,113 @@
+"""ATen's interpolations and adaptive poolings on JAX's arrays, against what they do to arrays
+whose result is known.
+
+Nothing here needs PyTorch.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
+
+F32 = np.dtype("float32")
+
+
+def of(name: str, *arguments: Any) -> Any:
+    operation = operation_of(name, "default")
+    assert operation is not None
+    with jax.enable_x64(True):
+        given = [jax.numpy.asarray(x) if hasattr(x, "shape") else x for x in arguments]
+        return jax.tree.map(np.asarray, jax.jit(lambda: operation(F32, *given))())
+
+
+def numbers(*dims: int) -> Any:
+    return np.random.default_rng(0).standard_normal(dims, F32)
+
+
+def test_windows_of_an_adaptive_pooling_overlap_where_they_do_not_divide() -> None:
+    x = numbers(2, 5, 7)
+    values, places = of("adaptive_max_pool2d", x, [2, 3])
+    assert np.array_equal(values[:, 1, 1], x[:, 2:5, 2:5].max((1, 2)))
+    assert np.array_equal(np.take_along_axis(x.reshape(2, -1), places.reshape(2, -1), 1).ravel(),
+                          values.ravel())  # fmt: skip
+    gradient = of("adaptive_max_pool2d_backward", np.ones_like(values), x, places)
+    assert gradient.sum() == values.size
+    assert np.array_equal(gradient != 0, np.isin(x, values))
+
+
+def test_the_largest_element_of_a_window_is_its_last_nan() -> None:
+    x = np.array([[[-np.inf, -np.inf, np.nan, np.nan, 1]]], F32)
+    values, places = of("adaptive_max_pool2d", x, [1, 2])
+    assert np.isnan(values).all()
+    assert places.tolist() == [[[2, 3]]]
+    assert of("adaptive_max_pool2d", x[..., :2], [1, 1])[1].item() == 0
+
+
+@pytest.mark.parametrize("name", ["bilinear2d", "bicubic2d"])
+@pytest.mark.parametrize("align", [False, True])
+def test_the_gradient_of_an_interpolation_sums_to_that_of_its_results(
+    name: str, align: bool
+) -> None:
+    """The weights of each result sum to 1, and a place between two elements has those of both."""
+    gradient = numbers(1, 2, 7, 3)
+    found = of(f"upsample_{name}_backward", gradient, [7, 3], [1, 2, 4, 5], align)
+    assert np.allclose(found.sum(), gradient.sum(), atol=1e-4)
+    half = np.zeros((1, 3), F32)
+    half[0, 1] = 1
+    assert of("upsample_linear1d_backward", half[None], [3], [1, 1, 2], True).ravel().tolist() == [
+        0.5, 0.5,
+    ]  # fmt: skip
+
+
+def test_the_gradient_of_copies_is_the_sum_of_theirs() -> None:
+    gradient = np.arange(5, dtype=F32).reshape(1, 1, 5)
+    assert of("upsample_nearest1d_backward", gradient, [5], [1, 1, 2]).ravel().tolist() == [3, 7]
+    x = np.zeros((1, 1, 2), F32)
+    padded = of("replication_pad1d_backward", gradient, x, [1, 2])
+    assert padded.ravel().tolist() == [1, 9]
+    with pytest.raises(NotImplementedError, match="that cuts"):
+        of("replication_pad1d_backward", gradient, x, [-1, 4])
+
+
+def grid_of(*dims: int) -> Any:
+    """Make the grid whose places are the elements of an array, with corners aligned."""
+    axes = np.meshgrid(*(np.linspace(-1, 1, size) for size in dims), indexing="ij")
+    return np.stack(axes[::-1], -1)[None].astype(F32)
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_samples_at_elements_are_the_elements(mode: int) -> None:
+    x = numbers(1, 2, 3, 4, 5)
+    assert np.allclose(of("grid_sampler_3d", x, grid_of(3, 4, 5), mode, 0, True), x, atol=1e-5)
+
+
+@pytest.mark.parametrize(("padding", "expected"), [(0, 0), (1, 5), (2, 3)])
+def test_places_beyond_the_array(padding: int, expected: float) -> None:
+    """Nothing, the last element, or a reflection: two elements beyond 3, 4, 5 is 3."""
+    x = np.array([3, 4, 5], F32).reshape(1, 1, 1, 1, 3)
+    place = np.array([3, 0, 0], F32).reshape(1, 1, 1, 1, 3)
+    assert np.isclose(of("grid_sampler_3d", x, place, 0, padding, True).item(), expected)
+
+
+@pytest.mark.parametrize("padding", [0, 1, 2])
+def test_gradients_of_samples_are_slopes(padding: int) -> None:
+    """Sampling is linear in the array: its gradient, summed with the array, is the sum of the
+    samples. And a ramp has a constant slope, 0 beyond its border."""
+    ramp = np.broadcast_to(np.arange(8, dtype=F32), (1, 1, 8, 8))
+    grid = np.array([0.1, 0.2], F32).reshape(1, 1, 1, 2)
+    one = np.ones((1, 1, 1, 1), F32)
+    to_array, to_grid = of(
+        "grid_sampler_2d_backward", one, ramp, grid, 0, padding, False, [True, True]
+    )
+    assert np.isclose((to_array * ramp).sum(), 0.1 * 4 + 3.5, atol=1e-5)
+    assert np.allclose(to_grid.ravel(), [4, 0], atol=1e-4)
+    if padding == 1:
+        beyond = of(
+            "grid_sampler_2d_backward", one, ramp, grid + 2, 0, padding, False, [False, True]
+        )
+        assert beyond[0] is None
+        assert not beyond[1].any()
