@@ -76,6 +76,7 @@ PEERS = {
     "hlo_oracle/frontends/torch/aten/embedding_bag.py": {"jax"},
     "hlo_oracle/frontends/torch/aten/indexing.py": {"jax"},
     "hlo_oracle/frontends/torch/aten/linear_algebra.py": {"jax"},
+    "hlo_oracle/frontends/torch/aten/losses.py": {"jax"},
     "hlo_oracle/frontends/torch/aten/order_statistics.py": {"jax"},
     "hlo_oracle/frontends/torch/aten/pooling.py": {"jax"},
     "hlo_oracle/frontends/torch/aten/promotion.py": {"jax"},

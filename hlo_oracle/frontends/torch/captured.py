@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._functorch.eager_transforms import enable_inplace_requires_grad
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree
 
@@ -46,7 +47,9 @@ class Capturing(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
             return pair[1]
         if id(x) in self._made or not _is_plain(x):
             return x
-        copy = x.detach().clone().requires_grad_(x.requires_grad)
+        # Inside of torch.func.grad, too, the copy is one of the user's level.
+        with torch._C._DisableFuncTorch(), enable_inplace_requires_grad(True):
+            copy = x.detach().clone().requires_grad_(x.requires_grad)
         self._copies[id(x)] = x, copy
         self._originals[id(copy)] = x
         return copy

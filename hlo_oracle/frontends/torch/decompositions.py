@@ -38,6 +38,13 @@ _MORE = (
     "heaviside", "addcmul", "addcdiv", "lerp", "std", "std_mean", "var_mean", "masked_scatter",
 )  # fmt: skip
 
+_WITHOUT = (
+    # It gives no logarithms of sums, which the gradient's kernel reads.
+    "aten._scaled_dot_product_flash_attention_for_cpu.default",
+    # It counts class 0 for each place of a row that lists no class.
+    "aten.multilabel_margin_loss_forward.default",
+)
+
 Decompositions = dict[Any, Callable[..., Any]]
 
 
@@ -46,15 +53,14 @@ def table() -> Decompositions:
     """Return decompositions by operation."""
     own: Decompositions = {
         torch.ops.aten.native_dropout.default: _native_dropout,
+        torch.ops.aten.rrelu_with_noise_functional.default: _rrelu,
         **factorizations.TABLE,
         **strided.TABLE,
         **windows.TABLE,
     }
     wanted = [getattr(torch.ops.aten, name) for name in _MORE if hasattr(torch.ops.aten, name)]
     found = {**core_aten_decompositions(), **get_decompositions(wanted), **own}
-    # Its decomposition gives no logarithms of sums, which the gradient's kernel reads.
-    attention = "_scaled_dot_product_flash_attention_for_cpu"
-    return {op: how for op, how in found.items() if attention not in str(op)}
+    return {op: how for op, how in found.items() if str(op) not in _WITHOUT}
 
 
 def early() -> Decompositions:
@@ -71,3 +77,13 @@ def _native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
         return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
     kept = torch.bernoulli(torch.empty_like(x), 1 - p)
     return x * (kept / (1 - p)), kept.to(torch.bool)
+
+
+def _rrelu(
+    x: Any, noise: Any, lower: float = 0.125, upper: float = 1 / 3, training: bool = False,
+    generator: Any = None,
+) -> Any:  # fmt: skip
+    """Compute the randomized leaky ReLU as in evaluation, where its slope is not random."""
+    if training:
+        return NotImplemented
+    return torch.nn.functional.leaky_relu(x, (lower + upper) / 2), noise

@@ -152,6 +152,7 @@ def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:
     """Return the HLO of a traced function, and the constants that follow its array parameters."""
     for node in [*_written(module.graph), *_checks(module.graph)]:
         module.graph.erase_node(node)
+    module.graph.eliminate_dead_code()  # derivatives of derivatives have tensors of sizes alone
     nodes = rewriting.computing(module.graph)
     for node in nodes:
         why = None if graphs.is_number_node(node) else graphs.reason_against(node)

@@ -154,3 +154,41 @@ def test_gradients_of_interpolations_and_poolings(mode: str) -> None:
         return F.adaptive_max_pool2d(padded, (3, 2)).square().sum()
 
     assert ho.check(grad(loss), numbers(1, 2, 4, 5))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.func.hessian(lambda y: y.sin().sum())(x[0]),
+        lambda x: torch.func.jvp(torch.tanh, (x,), (x,)),
+        torch.frexp,
+        lambda x: F.rrelu(x, training=False),
+        lambda x: x[0, 0] * torch.cat([torch.fft.fftfreq(7), torch.fft.rfftfreq(8, 0.5)]),
+        lambda x: torch.special.ndtri(x.sigmoid()) + torch.polygamma(1, x.abs() + 1),
+        lambda x: torch.special.zeta(x.abs() + 2, x.abs() + 1) + torch.i0(x),
+        lambda x: F.bilinear(x, x, TABLE[:, :, None].expand(2, 3, 3)),
+        grad(lambda x: F.avg_pool2d(x[None], 2, 1).square().sum()),
+        grad(lambda x: F.multi_margin_loss(x, torch.tensor([0, 2, 1, 1]), p=2)),
+    ],
+)
+def test_operations_of_one_line(function: Callable[..., Any]) -> None:
+    assert ho.check(function, numbers(4, 3))
+
+
+def test_classes_that_are_not_listed_have_no_margin() -> None:
+    """PyTorch's own decomposition, which torch.compile takes, counts class 0 for each of them."""
+    target = torch.tensor([[0, -1, 1], [2, 1, -1], [0, 1, 2], [-1, 0, 0]])
+
+    def loss(x: Any) -> Any:
+        return F.multilabel_margin_loss(x, target)
+
+    x = numbers(4, 3)
+    for function in (loss, grad(loss)):
+        verdict = ho.check(function, x)
+        assert verdict and not verdict.undetermined, verdict
+
+
+def test_gradients_of_what_is_captured() -> None:
+    """A module's own parameters require gradients, inside of torch.func.grad as well."""
+    network = torch.nn.GRU(3, 4)
+    assert ho.check(grad(lambda x: network(x)[0].square().sum()), numbers(5, 2, 3))

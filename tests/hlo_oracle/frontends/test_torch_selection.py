@@ -175,3 +175,22 @@ def test_numbers_are_rounded_to_a_grid() -> None:
         7,
     )  # fmt: skip
     assert np.allclose(value, [[-0.8, 0], [0, 0]])
+
+
+def test_margins_of_the_classes_that_a_row_lists() -> None:
+    x, target = numbers(3, 4), np.array([[3, 0, -1, 1], [-1, 1, 1, 1], [0, 1, 2, 3]])
+    rows, is_target = of("multilabel_margin_loss_forward", F32, x, target, 0)
+    expected = sum(max(0, 1 - (x[0, j] - x[0, i])) for j in (3, 0) for i in (1, 2)) / 4
+    assert np.allclose(rows, [expected, 0, 0])
+    assert is_target.tolist() == [[1, 0, 0, 1], [0] * 4, [1] * 4]
+    one = np.ones((), F32)
+    gradient = of("multi_margin_loss_backward", F32, one, x, np.array([1, 0, 3]), 1, 9, None, 2)
+    assert np.allclose(gradient.sum(1), 0)
+    assert gradient[0].tolist() == [0.25, -0.75, 0.25, 0.25]
+
+
+def test_frequencies_of_transforms() -> None:
+    for count in (1, 4, 5):
+        expected = np.fft.fftfreq(count, 0.5)
+        assert np.allclose(of("fft_fftfreq", F32, count, 0.5), expected)
+        assert np.allclose(of("fft_rfftfreq", F32, count, 0.5), np.fft.rfftfreq(count, 0.5))

@@ -158,6 +158,17 @@ def _outer(result: Any, x: Any, y: Any, z: Any, *, beta: Any = 1, alpha: Any = 1
     return product if beta == 0 else _scaled(jnp.asarray(x, result), beta) + product
 
 
+def _trilinear(
+    x: Any, y: Any, z: Any, expand1: Sequence[int], expand2: Sequence[int], *rest: Any
+) -> Any:
+    """Sum x y z over dimensions, after each has dimensions of size 1 inserted; ``rest`` is those
+    of z, and the dimensions of the sum."""
+    expand3, sum_dimensions = rest[:2]
+    x = jnp.expand_dims(x, tuple(expand1))
+    y, z = jnp.expand_dims(y, tuple(expand2)), jnp.expand_dims(z, tuple(expand3))
+    return jnp.sum(x * y * z, axis=tuple(sum_dimensions))
+
+
 OPS: dict[str, Operation] = {
     "addbmm": _added(lambda y, z: jnp.sum(_bmm(y, z), axis=0)),
     "addmm": _added(_mm),
@@ -171,6 +182,7 @@ OPS: dict[str, Operation] = {
     "linear": plain(_linear),
     "mm": plain(_mm),
     "mv": plain(_mm),
+    "_trilinear": plain(_trilinear),
     "vdot": plain(lambda x, y: _mm(jnp.conj(x), y)),
     "_scaled_dot_product_flash_attention_for_cpu": plain(_flash),
     "_scaled_dot_product_flash_attention_for_cpu_backward": plain(_flash_backward),

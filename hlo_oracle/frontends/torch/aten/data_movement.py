@@ -189,6 +189,22 @@ def _arange(result: Any, *bounds: Any, **named: Any) -> Any:
     return jnp.asarray(start + places * step, result)
 
 
+def _frequencies(result: Any, count: int, d: float = 1.0, **named: Any) -> Any:
+    """Make 0, 1, … and then …, -2, -1 over ``count * d``: the frequencies of a transform."""
+    places = lax.iota(jnp.dtype("int64"), count)
+    signed = jnp.where(places < (count + 1) // 2, places, places - count)
+    return jnp.asarray(signed, result) * jnp.asarray(1 / (count * d), result)
+
+
+def _half_frequencies(result: Any, count: int, d: float = 1.0, **named: Any) -> Any:
+    places = lax.iota(jnp.dtype("int64"), count // 2 + 1)
+    return jnp.asarray(places, result) * jnp.asarray(1 / (count * d), result)
+
+
+def _zeros_of_tangent(result: Any, x: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
+    return jnp.zeros(x.shape[:self_num_batch_dims] + other.shape, result)
+
+
 def _eye(result: Any, rows: int, columns: int | None = None, **named: Any) -> Any:
     return jnp.eye(rows, columns, dtype=result)
 
@@ -285,6 +301,12 @@ OPS: dict[str, Operation] = {
     "new_empty": typed(lambda result, x, sizes, **named: jnp.zeros(sizes, result)),
     "new_empty_strided": typed(lambda result, x, sizes, *rest, **named: jnp.zeros(sizes, result)),
     "zeros": _filled(0),
+    "_efficientzerotensor": _filled(0),
+    "_new_zeros_with_same_feature_meta": typed(_zeros_of_tangent),
+    "is_same_size": plain(lambda x, other: x.shape == other.shape),
+    "_has_same_storage_numel": plain(lambda x, other: x.size == other.size),
+    "fft_fftfreq": typed(_frequencies),
+    "fft_rfftfreq": typed(_half_frequencies),
     "ones": _filled(1),
     "zeros_like": _filled_like(0),
     "ones_like": _filled_like(1),

@@ -172,7 +172,8 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "digamma": jax.scipy.special.digamma, "erf": lax.erf, "erfc": lax.erfc, "erfinv": lax.erf_inv,
     "exp": jnp.exp, "exp2": jnp.exp2, "expm1": jnp.expm1, "gelu": _gelu,
     "i0": jax.scipy.special.i0, "special_i0e": jax.scipy.special.i0e,
-    "special_i1": jax.scipy.special.i1, "special_i1e": jax.scipy.special.i1e,
+    "special_ndtri": jax.scipy.special.ndtri, "special_i1": jax.scipy.special.i1,
+    "special_i1e": jax.scipy.special.i1e,
     "lgamma": lax.lgamma, "log": jnp.log, "log10": jnp.log10, "log1p": jnp.log1p,
     "log2": jnp.log2, "neg": jnp.negative, "reciprocal": jnp.reciprocal, "relu": _relu,
     "rsqrt": lax.rsqrt, "sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu, "sin": jnp.sin,
@@ -184,6 +185,16 @@ def _polar(size: Any, angle: Any) -> Any:
     return lax.complex(size * jnp.cos(angle), size * jnp.sin(angle))
 
 
+def _frexp(x: Any) -> tuple[Any, Any]:
+    fraction, exponent = jnp.frexp(x)
+    return fraction, exponent
+
+
+def _polygamma(result: Any, order: int, x: Any) -> Any:
+    x = jnp.asarray(x, result)
+    return jax.scipy.special.polygamma(order, x) if order else jax.scipy.special.digamma(x)
+
+
 _BINARY: dict[str, Callable[..., Any]] = {
     "add": _add, "atan2": jnp.arctan2, "bitwise_and": jnp.bitwise_and,
     "bitwise_or": jnp.bitwise_or, "bitwise_xor": jnp.bitwise_xor, "copysign": jnp.copysign,
@@ -191,12 +202,16 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "gcd": jnp.gcd, "igamma": lax.igamma, "igammac": lax.igammac, "lcm": jnp.lcm,
     "hypot": jnp.hypot, "lerp": _lerp, "maximum": jnp.maximum, "minimum": jnp.minimum,
     "mul": jnp.multiply, "nextafter": jnp.nextafter, "pow": jnp.power,
-    "remainder": jnp.remainder, "rsub": _rsub, "sub": _sub, "true_divide": jnp.true_divide,
+    "remainder": jnp.remainder, "rsub": _rsub, "special_zeta": lax.zeta, "sub": _sub,
+    "true_divide": jnp.true_divide,
 }  # fmt: skip
 
 OPS: dict[str, Operation] = {
     **{name: promoted(function) for name, function in (_UNARY | _BINARY).items()},
     **{name: compared(getattr(operator, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "frexp": plain(_frexp),
+    "ldexp": promoted(lambda x, exponent: x * jnp.exp2(exponent)),
+    "polygamma": typed(_polygamma),
     "fmod": _shift(lax.rem),
     "bitwise_left_shift": _shift(lax.shift_left),
     "bitwise_right_shift": _shift(lax.shift_right_arithmetic),

@@ -181,7 +181,7 @@ def _avg_pool(count: int, x: Any, kernel: Any, *rest: Any) -> Any:
     dims = (1,) * (x.ndim - count)
     wide = x.astype("float32") if x.dtype.itemsize < 4 else x
     total = lax.reduce_window(
-        wide, jnp.zeros((), wide.dtype), lax.add, dims + windows.kernel, dims + windows.stride,
+        wide, np.zeros((), wide.dtype), lax.add, dims + windows.kernel, dims + windows.stride,
         [(0, 0)] * (x.ndim - count) + windows.pads(),
     )  # fmt: skip
     if divisor_override is not None:

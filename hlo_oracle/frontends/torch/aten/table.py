@@ -11,6 +11,7 @@ from hlo_oracle.frontends.torch.aten import (
     embedding_bag,
     indexing,
     linear_algebra,
+    losses,
     order_statistics,
     pooling,
     quantization,
@@ -22,6 +23,7 @@ from hlo_oracle.frontends.torch.aten.promotion import Operation
 _FAMILIES = (
     elementwise, reductions, data_movement, indexing, contraction, pooling, linear_algebra,
     order_statistics, counting, embedding_bag, distances, quantization, resampling,
+    losses,
 )  # fmt: skip
 _OPS: dict[str, Operation] = {
     name: operation for family in _FAMILIES for name, operation in family.OPS.items()
