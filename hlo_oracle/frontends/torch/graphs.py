@@ -25,6 +25,9 @@ _IGNORED = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
 _MODULES = (operator, math, builtins, torch)  # of functions on numbers, symbolic ones in torch
 _RANDOM = getattr(torch.Tag, "nondeterministic_seeded", None)
 
+# AOTAutograd has it called by with_effects, which takes the operation as an argument.
+_CHECK = "aten._linalg_check_errors.default"
+
 _SIZES: Mapping[str, Callable[..., Any]] = {
     "sym_size": lambda x, dim=None: tuple(x.shape) if dim is None else x.shape[dim],
     "sym_numel": lambda x: x.size,
@@ -116,7 +119,7 @@ def _reason_against_result(value: object) -> str | None:
 def _is_read(node: Node, number: int) -> bool:
     """Test for a result, by its number, that anything but a check of factorizations reads."""
     return any(
-        op_name(reader) != "aten._linalg_check_errors.default"
+        _CHECK not in (op_name(reader), *map(str, reader.args))
         for item in node.users
         if item.target is operator.getitem and item.args[1] == number
         for reader in item.users

@@ -282,3 +282,14 @@ def test_systems_are_solved_and_singular_ones_are_errors(is_transposed: bool) ->
     assert [node.op for node in ho.torch.explain().eager] == ["with_effects"]  # the check
     with pytest.raises(torch.linalg.LinAlgError, match="singular"):
         chosen(torch.zeros_like(a).requires_grad_(), b)
+
+
+def test_a_matrix_without_a_cholesky_factor_is_an_error() -> None:
+    def factored(x: Any) -> Any:
+        return torch.linalg.cholesky(x * 2) + 1
+
+    chosen, x = compiled(factored), torch.eye(3) + 1
+    torch.testing.assert_close(chosen(x), factored(x))
+    assert [node.op for node in ho.torch.explain().eager] == ["with_effects"]  # the check
+    with pytest.raises(torch.linalg.LinAlgError, match="not positive-definite"):
+        chosen(-x)
