@@ -151,6 +151,7 @@ def test_distances_of_all_pairs_and_their_gradients(p: float) -> None:
     x, y = numbers(4, 3), numbers(9, 3)[4:]
     distance = of("_cdist_forward", F32, x, y, p, None)
     assert np.allclose(distance[1, 2], np.linalg.norm(x[1] - y[2], p))
+    assert np.allclose(of("dist", F32, x, y[:4], p), np.linalg.norm((x - y[:4]).ravel(), p))
     assert np.allclose(of("_pdist_forward", F32, x, p)[1], np.linalg.norm(x[0] - x[2], p))
     if p:
         step = numbers(4, 3)[::-1] * F32.type(1e-3)

@@ -57,6 +57,11 @@ def _cdist_backward(gradient: Any, x: Any, y: Any, p: float, distance: Any) -> A
     return jnp.sum(gradient[..., None] * _pull(_pairs(x, y), distance, p), axis=-2)
 
 
+def _dist(x: Any, y: Any, p: float = 2) -> Any:
+    """Compute the p-norm of the difference of all elements."""
+    return _norm((x - y).reshape(-1), p)
+
+
 def _rows(count: int) -> tuple[Any, Any]:
     """List the pairs i < j of rows in order."""
     return np.triu_indices(count, 1)
@@ -76,6 +81,7 @@ def _pdist_backward(gradient: Any, x: Any, p: float, distance: Any) -> Any:
 OPS: dict[str, Operation] = {
     "_cdist_forward": plain(_cdist),
     "_cdist_backward": plain(_cdist_backward),
+    "dist": plain(_dist),
     "_pdist_forward": plain(_pdist),
     "_pdist_backward": plain(_pdist_backward),
 }
