@@ -1,0 +1,252 @@
+"""Each bug of docs/found has signatures, which its own failure matches and no other bug's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import hlo
+from fuzz.campaign.program_findings import told_of
+from fuzz.reducer.search import Case
+from hlo.errors import ArgumentError
+from selftest.bug_signatures import FOUND, Failure, expressions, read, shown_values
+
+SIGNATURES = read()
+PROGRAMS = sorted(
+    path for path in FOUND.glob("*/*.hlo") if path.stem == "reduced" or "invalid" in str(path)
+)
+NAMES = [f"{path.parent.name}-{path.stem}" for path in PROGRAMS]
+
+
+def failure_of(program: Path) -> Failure:
+    """The failure of a folder's program, as a campaign would have found it."""
+    facts = json.loads((program.parent / "facts.json").read_text())
+    module = hlo.parse(program.read_text())
+    told = told_of(Case(module, ()))
+    return Failure(
+        oracle="xla-accepts" if "invalid" in facts else "xla",
+        kind=f"{facts['kind']}: {', '.join(facts.get('signs', ('SIGABRT',)))}",
+        detail=facts.get("crash") or facts.get("mismatch") or "",
+        blamed=told.blamed,
+        opcodes=told.opcodes,
+        program=expressions(module),
+        values=shown_values(facts),
+    )
+
+
+def test_each_bug_has_signatures() -> None:
+    assert sorted(SIGNATURES.bugs) == sorted(path.name for path in FOUND.iterdir() if path.is_dir())
+    assert len(SIGNATURES.first) == 55 and set(SIGNATURES.first) <= SIGNATURES.bugs
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=NAMES)
+def test_a_bug_matches_its_own_signature_alone(program: Path) -> None:
+    failure = failure_of(program)
+    assert SIGNATURES.matching(failure) == (program.parent.name,)
+    elsewhere = replace(failure, kind="crash: new.cc:1]", detail="F0101 new.cc:1] Check failed: a")
+    if failure.oracle == "xla":
+        assert SIGNATURES.matching(elsewhere) == ()
+        assert SIGNATURES.matching(replace(failure, oracle="c")) == ()
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=NAMES)
+def test_a_wrong_result_where_another_process_ended_is_new(program: Path) -> None:
+    failure = failure_of(program)
+    if failure.kind.startswith("crash"):
+        wrong = replace(failure, kind="wrong result: another number", detail="output 0")
+        # What writes elsewhere may survive it, and one array is as good as several.
+        too = {"dynamic_update_slice_at_an_s2_index", "scatter_of_a_bounded_array"}
+        assert set(SIGNATURES.matching(wrong)) <= too
+
+
+def made(kind: str, program: str, values: str = "", detail: str = "output 0") -> Failure:
+    """A failure of an entry computation with these instructions."""
+    module = hlo.parse(f"HloModule m\nENTRY e {{\n{program}\n}}\n")
+    told = told_of(Case(module, ()))
+    text = expressions(module)
+    return Failure("xla", kind, detail, told.blamed, told.opcodes, text, values)
+
+
+NUMBER, NAN = "wrong result: another number", "wrong result: NaN"
+NEW = {
+    "a power of floats": made(
+        NUMBER, "x = f32[] parameter(0)\nROOT r = f32[] power(x, x)", "actual 0 expected -1 legal"
+    ),
+    "leading zeros of a parameter": made(
+        NUMBER,
+        "x = s32[] parameter(0)\nROOT r = s32[] count-leading-zeros(x)",
+        "actual -32 (0xffffffe0) expected 0 (0x00000000) legal 0 only",
+    ),
+    "leading zeros of a positive constant": made(
+        NUMBER,
+        "x = s32[] constant(4)\nROOT r = s32[] count-leading-zeros(x)",
+        "actual 3 (0x3) expected 29 (0x1d) legal 29 only",
+    ),
+    "a small unsigned start": made(
+        NUMBER,
+        "x = f32[9] parameter(0)\ni = u8[] constant(7)\n"
+        "ROOT r = f32[1] dynamic-slice(x, i), dynamic_slice_sizes={1}",
+    ),
+    "a gather of large unsigned numbers": made(
+        NUMBER,
+        "x = u8[2] constant({200, 201})\ni = s32[] constant(1)\nROOT r = u8[1] gather(x, i), "
+        "offset_dims={0}, index_vector_dim=0, collapsed_slice_dims={}, start_index_map={0}, "
+        "slice_sizes={1}",
+    ),
+    "the cube root of a normal number": made(
+        NUMBER,
+        "x = f32[] parameter(0)\nROOT r = f32[] cbrt(x)",
+        "actual 3.0 (0x40400000) expected 2.0 (0x40000000) legal 2.0 only",
+    ),
+    "log-plus-one where it is good": made(
+        NUMBER,
+        "x = f64[] parameter(0)\nROOT r = f64[] log-plus-one(x)",
+        "actual 0.5 (0x0) expected 0.6931471805599453 (0x0) legal",
+    ),
+    "a quotient of a product": made(
+        NUMBER,
+        "x = f32[] parameter(0)\ny = f32[] multiply(x, x)\nROOT r = f32[] divide(y, x)",
+        "actual 0.0 (0x00000000) expected 1.0 (0x3f800000) legal 1.0 only",
+    ),
+    "a quotient of quotients of integers": made(
+        NUMBER,
+        "x = s32[] parameter(0)\ny = s32[] divide(x, x)\nROOT r = s32[] divide(y, x)",
+    ),
+    "a convolution of constants that does not overflow": made(
+        NUMBER,
+        "x = s8[1,1] constant({{1}})\nROOT r = s8[1,1] convolution(x, x), dim_labels=fb_oi->fb",
+        "actual 2 (0x02) expected 1 (0x01) legal 1 only",
+    ),
+    "a total order of parameters": made(
+        NUMBER,
+        "x = f32[] parameter(0)\nROOT r = pred[] compare(x, x), direction=LT, type=TOTALORDER",
+    ),
+    "a product of one constant": made(
+        NUMBER,
+        "x = f32[] parameter(0)\nc = f32[] constant(2)\ny = f32[] multiply(x, x)\n"
+        "ROOT r = f32[] multiply(y, c)",
+    ),
+    "a slice without bounds": made(
+        NUMBER, "x = f32[8] parameter(0)\nROOT r = f32[2] slice(x), slice={[0:2]}"
+    ),
+    "a TopK of two dimensions": made(
+        NUMBER,
+        "x = f32[2,2] parameter(0)\n"
+        'ROOT r = (f32[2,1], s32[2,1]) custom-call(x), custom_call_target="TopK"',
+    ),
+    "damaged memory after an addition of u4": made(
+        "crash: SIGABRT",
+        "x = u4[9] parameter(0)\nROOT r = u4[9] add(x, x)",
+        detail="SIGABRT: free(): invalid pointer",
+    ),
+    "a shape without a layout elsewhere": made(
+        "crash: shape.h in xla::New",
+        "x = f32[] parameter(0)\nROOT r = f32[] negate(x)",
+        detail="SIGABRT: F1122 shape.h:843] Check failed: buffer != nullptr in xla::New",
+    ),
+    "zeros of a type that has none": made(
+        NAN,
+        "x = f8e8m0fnu[] parameter(0)\n"
+        "ROOT r = f8e8m0fnu[] collective-permute(x), source_target_pairs={}",
+        "actual nan (0xff) expected 5.87747e-39 (0x00) legal 5.87747e-39 only",
+    ),
+}
+
+
+@pytest.mark.parametrize("failure", NEW.values(), ids=NEW)
+def test_what_is_like_a_bug_is_new(failure: Failure) -> None:
+    assert SIGNATURES.matching(failure) == ()
+
+
+VARIANTS = {
+    "gather_at_unsigned_constant": made(
+        NUMBER,
+        "x = s32[2] constant({0, 1})\ni = u64[1,1] constant({{9223372036854775810}})\n"
+        "ROOT r = s32[1] gather(x, i), offset_dims={}, collapsed_slice_dims={0}, "
+        "start_index_map={0}, index_vector_dim=1, slice_sizes={1}",
+    ),
+    "dynamic_slice_at_unsigned_constant": made(
+        NUMBER,
+        "x = f32[5] parameter(0)\nc = s32[] constant(-4)\ni = u32[] convert(c)\n"
+        "ROOT r = f32[4] dynamic-slice(x, i), dynamic_slice_sizes={4}",
+    ),
+    "constant_of_complex_nan": made(NAN, "ROOT r = c128[2] constant({(1, 2), (nan, 3)})"),
+    "power_of_constant_minus_one": made(
+        NUMBER,
+        "c = s32[] constant(0)\nn = s32[] not(c)\nROOT r = s32[] power(n, n)",
+        "actual 0 (0x00000000) expected -1 (0xffffffff) legal -1 only",
+    ),
+    "square_of_a_multiple": made(
+        NAN,
+        "x = f16[9] parameter(0)\ns = f16[1] constant({1})\no = f16[1] constant({0})\n"
+        "ROOT r = (f16[9], f16[1], f16[1]) batch-norm-training(x, s, o), epsilon=1, "
+        "feature_index=0".replace("f16[9]", "f16[9,1]").replace("index=0", "index=1"),
+        "actual nan (0x7e00) expected 1.0 (0x3c00) legal 1.0 only",
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", VARIANTS)
+def test_a_variant_is_the_bug(bug: str) -> None:
+    assert SIGNATURES.matching(VARIANTS[bug]) == (bug,)
+
+
+def test_a_part_is_told_where_nothing_matches() -> None:
+    failure = made(
+        NUMBER,
+        "c = s32[] constant(-4)\nx = s32[] count-leading-zeros(c)\nROOT r = s32[] negate(x)",
+    )
+    assert SIGNATURES.matching(failure) == ()
+    assert SIGNATURES.parts(failure) == ("count_leading_zeros_of_a_constant",)
+
+
+def test_the_more_specific_signature_is_first(tmp_path: Path) -> None:
+    path = tmp_path / "signatures.toml"
+    path.write_text(
+        "first = ['b']\n[fragments]\nany = 'wrong.*|crash.*'\n[[a]]\nkind = '<any>'\n"
+        "[[b]]\nkind = '<any>'\nprogram = ['negate', 'parameter']\n[[c]]\nkind = 'hang.*'\n"
+    )
+    failure = made(NUMBER, "x = f32[] parameter(0)\nROOT r = f32[] negate(x)")
+    signatures = read(path)
+    assert signatures.matching(failure) == ("b", "a") and signatures.first == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[a]]\nkinds = 'x'", "signature of a: kinds is no field"),
+        ("[[a]]\nblamed = 'x'", "signature of a: one of any kind"),
+        ("[[a]]\nkind = '<x>'", "signature of a: no fragment x"),
+        ("[[a]]\nkind = '('", "signature of a: kind"),
+        ("a = [", "is no TOML"),
+    ],
+)
+def test_what_is_no_signature_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "signatures.toml"
+    path.write_text(text)
+    with pytest.raises(ArgumentError, match=said):
+        read(path)
+
+
+def test_expressions_have_operands_in_place() -> None:
+    module = hlo.parse(
+        "HloModule m\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        "  ROOT s = f32[] add(a, b)\n}\nENTRY e {\n  x = f32[2] parameter(0)\n"
+        "  y = f32[2] negate(x)\n  z = f32[] constant(0)\n"
+        "  ROOT r = f32[] reduce(y, z), dimensions={0}, to_apply=sum\n}\n"
+    )
+    *_, last = expressions(module).splitlines()
+    assert last == (
+        "f32[] reduce(f32[2] negate(f32[2] parameter(0)); f32[] constant(0)), dimensions={0}, "
+        "to_apply=sum where f32[] add(f32[] parameter(0); f32[] parameter(1))"
+    )
+
+
+def test_expressions_end_where_they_are_deep_or_long() -> None:
+    steps = "\n".join(f"x{n} = f32[] add(x{n - 1}, x{n - 1})" for n in range(1, 40))
+    module = hlo.parse(f"HloModule m\nENTRY e {{\nx0 = f32[] parameter(0)\n{steps}\n}}\n")
+    lines = expressions(module).splitlines()
+    assert all(len(line) < 1400 for line in lines) and "…" in lines[-1]
