@@ -118,9 +118,9 @@ def _reshapes(operand: Array, *sizes: Array, shape: ArrayShape, **_: Any) -> str
 def _reduces(*operands: Array, to_apply: Callee[Any], **_: Any) -> str | None:
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
-    flat = [x.reshape(-1) for x in inputs]
-    if not flat[0].size:
-        return None
+    # Of no elements, too, the init may be combined with itself.
+    pairs = zip(inits, inputs, strict=True)
+    flat = [np.concatenate((init.reshape(1), x.reshape(-1))) for init, x in pairs]
     begun = to_apply(*(np.broadcast_to(x, flat[0].shape) for x in inits), *flat)
     results = begun if isinstance(begun, tuple) else (begun,)
     whole = tuple(np.broadcast_to(x, flat[0].shape) for x in results)

@@ -222,8 +222,9 @@ def triangular_solve(
     units = 4 * (a.shape[-1] + 2) * _unit(value)
     magnitudes = np.abs(matrix) @ most
     error = inverse @ (units * magnitudes + matrix_radius @ most + right_radius)
-    # In between it may overflow, and what comes of that goes into the rows that are solved later.
-    fits = (magnitudes < _most(value) / 2).all(axis=-2, keepdims=True)
+    # An unknown or a product may overflow, which goes into the rows that are solved later.
+    largest = np.maximum(magnitudes, most)
+    fits = (largest < _most(value) / 2).all(axis=-2, keepdims=True)
     error = np.where(fits, error, np.inf)
     change = (inverse @ (units * np.abs(matrix) + matrix_radius)).sum(axis=-1)
     change = change.max(axis=-1, initial=0.0)[..., None, None]  # of the inverse, to first order

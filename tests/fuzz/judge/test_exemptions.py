@@ -219,6 +219,13 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = f32[1,33] parameter(0)\n ROOT r = f32[] constant(3)",
         (np.zeros((1, 33), np.float32),),
     ),
+    "a fold of nothing from what is no identity": Open(
+        "x = f32[33] parameter(0)\n zero = s32[] constant(0)\n i = f32[] constant(1)\n"
+        " none = f32[<=33] set-dimension-size(x, zero), dimensions={0}\n"
+        " ROOT r = f32[] reduce(none, i), dimensions={0}, to_apply=sum",
+        "x = f32[33] parameter(0)\n ROOT r = f32[] constant(34)",
+        (np.zeros(33, np.float32),),
+    ),
     "a pred of other bits": Open(
         "x = s8[] parameter(0)\n p = pred[] bitcast(x)\n ROOT r = pred[] copy(p)",
         "x = s8[] parameter(0)\n ROOT r = pred[] constant(false)",

@@ -88,3 +88,14 @@ def test_what_overflows_on_the_way_goes_into_later_rows() -> None:
             point(triangle), point(right), left_side=True, lower=True
         )
     assert contains(judged, np.full((3, 1), np.inf, np.float32))[1:].all()
+
+
+def test_an_unknown_that_overflows_goes_into_later_rows() -> None:
+    """The first one is 2^160, though no product of the matrix with the unknowns is above 2^80."""
+    triangle = np.array([[2.0**-80, 0], [2.0**-80, 1]], np.float32)
+    right = np.array([[2.0**80], [1]], np.float32)
+    with budget.using(budget.XLA_CPU):
+        judged = linear_algebra.triangular_solve(
+            point(triangle), point(right), left_side=True, lower=True
+        )
+    assert contains(judged, np.array([[np.inf], [-np.inf]], np.float32)).all()
