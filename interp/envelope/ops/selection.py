@@ -158,7 +158,7 @@ def select(pred: Enclosure, on_true: Enclosure, on_false: Enclosure) -> Enclosur
 
 def complex_(real: Enclosure, imag: Enclosure) -> Enclosure:
     """Enclose complex numbers by a rectangle of the complex plane."""
-    return moved_numbers(exact.complex_, (real, imag), real.nan | imag.nan)
+    return joined(real, imag)
 
 
 def real(operand: Enclosure) -> Enclosure:

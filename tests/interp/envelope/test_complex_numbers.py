@@ -116,3 +116,21 @@ def test_quotients_that_are_flushed_where_they_are_halved() -> None:
     assert contains(legal, flushed).tolist() == [True, False]
     keeping: Any = enclose(module, *arrays, peer=replace(XLA_CPU, flushes=False)).result
     assert not contains(keeping, flushed).any()
+
+
+def test_a_part_that_is_nan_beside_one_that_may_be() -> None:
+    """One NaN mask serves both parts, so a certain NaN in one must not make the other a number."""
+    text = """HloModule m
+ENTRY e {
+  b = f32[1] parameter(0)
+  x = f32[1] exponential(b)
+  y = f32[1] exponential(b)
+  open = f32[1] subtract(x, y)
+  c = f32[1] constant({2})
+  wrong = f32[1] acos(c)
+  ROOT r = c64[1] complex(open, wrong) }
+"""
+    x = np.array([88.72284], np.float32)  # its exponential may be the largest number, or infinite
+    legal: Any = enclose(hlo.parse(text), x, peer=XLA_CPU).result
+    for real in (0.0, np.nan):
+        assert contains(legal, np.array([complex(real, np.nan)], np.complex64)).all()
