@@ -27,6 +27,14 @@ REAL = (
     Known("special_functions.error_functions", ("f64",), "log_plus_one_of_f64"),
     Known("special_functions.inverse_error_function_and_gammas", ("f64",), "log_plus_one_of_f64"),
     Known("spectral.complex_powers", ("f32",), "power_of_c64"),  # with --scale 100
+    Known(
+        "numerical_methods.zeta_and_gamma_of_complex_numbers", ("f32",), "power_of_c64"
+    ),  # with --scale 30
+    Known(
+        "odd_corners.near_the_least_normal_numbers",
+        ("f32", "bf16", "f16"),
+        "product_of_two_constants",
+    ),  # x · 1.2e-38 / 2: the product of the constants is subnormal, and flushed
 )
 
 

@@ -26,6 +26,12 @@ FAMILIES = (
     "narrow_layers",
     "mixed_precision",
     "folds_and_scans",
+    "transformer_blocks",
+    "training_steps",
+    "numerical_methods",
+    "data_processing",
+    "control_flow",
+    "odd_corners",
 )
 
 
