@@ -19,7 +19,7 @@ from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import seldom_disturbing, undisturbed
 from interp.envelope.open_results import can_be_restricted, restricted
 from interp.envelope.peer_values.followed import Step, Trust, followed
-from interp.envelope.peer_values.stored import followed_as_stored
+from interp.envelope.peer_values.readings import followed_as_stored, followed_unrounded
 from interp.envelope.random_rounding import (
     Unlikely,
     has_unlikely_sums,
@@ -220,11 +220,12 @@ class Judge:
         usual = self._most_usual
         if is_usual is None:
             is_usual = self._trust(trying, shown, usual)
-        if trying.is_undecided and self._usual:
-            stored = partial(followed_as_stored, **usual)
-            narrower, unproven = self._enclosed_on(shown, self._open(trying.found), stored)
-            if not unproven:
-                trying.narrow(narrower)
+        for reading in (followed_as_stored, followed_unrounded) if self._usual else ():
+            if trying.is_undecided:
+                follow = partial(reading, **usual)
+                narrower, unproven = self._enclosed_on(shown, self._open(trying.found), follow)
+                if not unproven:
+                    trying.narrow(narrower)
         for given in self._usual:
             if trying.is_undecided:
                 narrower, unusual = self._followed(shown, given, self._open(trying.found))

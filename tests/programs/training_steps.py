@@ -115,10 +115,11 @@ def distillation_by_top_five(student: Array, teacher: Array) -> object:
     "s32[]:below9",
 )
 def training_step_with_dynamic_loss_scale(
-    x: Array, w: Array, v: Array, labels: Array, mw: Array, mv: Array, good: Array
+    x: Array, w: Array, v: Array, labels: Array, *state: Array
 ) -> object:
     """Forward and backward in f16, master weights and momentum in f32, the scale doubles or
     halves."""
+    mw, mv, good = state
     scale = F32(2.0) ** 15
 
     def loss(weights: tuple[Array, Array]) -> Array:

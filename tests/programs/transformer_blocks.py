@@ -28,8 +28,9 @@ def _rotated(x: Array, theta: float = 10000.0) -> Array:
     return turned.reshape(x.shape).astype(x.dtype)
 
 
-def _llama(x: Array, g: Array, wq: Array, wkv: Array, wo: Array, w1: Array, w2: Array) -> Array:
+def _llama(x: Array, *weights: Array) -> Array:
     """A decoder block: four query heads, two of keys and values, SwiGLU."""
+    g, wq, wkv, wo, w1, w2 = weights
     length, size = x.shape
     h = _rms_norm(x, g)
     q = (h @ wq).reshape(length, 4, -1).transpose(1, 0, 2)

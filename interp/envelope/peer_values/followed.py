@@ -226,13 +226,21 @@ class Followed:
         operand."""
         name = place.named(instruction.name)
         self.scales.pop(name, None)
-        if name not in self.shown.by_name and instruction.name not in self._of(place).laid_out:
+        if name not in self.shown.by_name and not self._is_read_as_is(place, instruction):
             return
         before = self.scales.get(place.named(instruction.operands[0])) if operands else None
-        if instruction.opcode in LAYS_OUT and before is not None:
+        if before is not None and self._reads_as_is(place, instruction):
             self.scales[name] = before
         elif operands and all(map(_is_narrow, operands)):
             self.scales[name] = self._scale(instruction, operands)
+
+    def _is_read_as_is(self, place: Place, instruction: Instruction) -> bool:
+        """Test for the operand of an instruction that :meth:`_reads_as_is`."""
+        return instruction.name in self._of(place).laid_out
+
+    def _reads_as_is(self, place: Place, instruction: Instruction) -> bool:
+        """Test for an instruction that only lays out its operand anew."""
+        return instruction.opcode in LAYS_OUT
 
     def _scale(self, instruction: Instruction, operands: Sequence[Enclosure]) -> float:
         """Compute the magnitude that a result's width may be compared with: the largest root mean
