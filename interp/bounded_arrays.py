@@ -21,7 +21,7 @@ from hlo.values import Array
 from hlo.walk import called
 from interp.values import Value
 
-_TELL_GROWTH: ContextVar[Callable[[], None] | None] = ContextVar("tell_growth", default=None)
+_TELL_OPEN: ContextVar[Callable[[str], None] | None] = ContextVar("tell_open", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,10 @@ def _of_size(operand: Array, dimension: int, size: int, may_stretch: bool) -> Ar
     actual = operand.shape[dimension]
     if may_stretch and actual == 1 < size:
         return np.repeat(operand, size, dimension)
-    return operand if actual <= size else np.delete(operand, np.s_[size:], dimension)
+    if actual <= size:
+        return operand
+    _tell_open("operands of different sizes")
+    return np.delete(operand, np.s_[size:], dimension)
 
 
 def filled(value: Value, shape: Shape) -> Value:
@@ -112,23 +115,28 @@ def filled(value: Value, shape: Shape) -> Value:
 
 
 @contextmanager
-def growth_told(tell: Callable[[], None] | None) -> Iterator[None]:
-    """Call ``tell`` within a block whenever an array grows, as the language leaves the new elements
-    open."""
-    token = _TELL_GROWTH.set(tell)
+def open_sizes_told(tell: Callable[[str], None] | None) -> Iterator[None]:
+    """Call ``tell`` within a block, with the reason, whenever sizes have results that the language
+    leaves open: the new elements of an array that grows, operands whose sizes should agree."""
+    token = _TELL_OPEN.set(tell)
     try:
         yield
     finally:
-        _TELL_GROWTH.reset(token)
+        _TELL_OPEN.reset(token)
+
+
+def _tell_open(why: str) -> None:
+    tell = _TELL_OPEN.get()
+    if tell is not None:
+        tell(why)
 
 
 def resized(array: Array, dims: Sequence[int]) -> Array:
     """Cut an array to given sizes, or pad it with zeros (NaN in f8e8m0fnu, which has no zero)."""
     if array.shape == tuple(dims):
         return array
-    tell = _TELL_GROWTH.get()
-    if tell is not None and any(n < m for n, m in zip(array.shape, dims, strict=True)):
-        tell()
+    if any(n < m for n, m in zip(array.shape, dims, strict=True)):
+        _tell_open("an array that grows")
     # Converted, not made of zero bytes, which are the number 2**-127 in f8e8m0fnu.
     result = np.zeros(dims, np.int8).astype(array.dtype)
     common = tuple(slice(min(pair)) for pair in zip(array.shape, dims, strict=True))

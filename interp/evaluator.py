@@ -21,7 +21,7 @@ from hlo.walk import Op, column, follow
 from interp.bounded_arrays import (
     any_bounds,
     filled,
-    growth_told,
+    open_sizes_told,
 )
 from interp.call_graph import checked_calls, is_effect
 from interp.feeds import Feeds, per_rank
@@ -131,13 +131,14 @@ class Evaluation:
         *,
         ops: Mapping[str, Op] | None = None,
         instead: Instead | None = None,
-        tell_growth: Callable[[], None] | None = None,
+        tell_open: Callable[[str], None] | None = None,
         observer: Observer | None = None,
     ) -> None:
         """``ops`` replaces the functions of the opcodes, by function name, and ``instead`` that of
-        single instructions; ``tell_growth`` is called when a bounded array grows, as the language
-        leaves the new elements open. ``observer`` is told of each computation and instruction."""
-        self.module, self._tell_growth = module, tell_growth
+        single instructions; ``tell_open`` is called with the reason where bounded sizes have
+        results that the language leaves open. ``observer`` is told of each computation and
+        instruction."""
+        self.module, self._tell_open = module, tell_open
         self._fuel = Fuel(fuel)
         self._effects = checked_calls(module)
         ops = column("interp.ops") if ops is None else ops
@@ -147,7 +148,7 @@ class Evaluation:
 
     def result(self, arguments: Sequence[Value], seed: int = 0) -> Value:
         """Evaluate the entry computation; ``seed`` starts the random numbers."""
-        with np.errstate(all="ignore"), random.seeded(seed), growth_told(self._tell_growth):
+        with np.errstate(all="ignore"), random.seeded(seed), open_sizes_told(self._tell_open):
             return self.run(self.plan(self.module.entry), *arguments)
 
     def run(self, plan: Plan, *arguments: Value) -> Value:

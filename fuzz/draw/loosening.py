@@ -152,7 +152,8 @@ class _Body:
             for instruction in self._instructions
             if instruction.shape == _SIZE and not instruction.opcode.endswith(_STARTED)
         ]
-        if there and self._choices.integer(0, 3) == 0:
+        # Of one instruction the sizes of several operands have to agree mostly.
+        if there and self._choices.integer(0, 3) < (3 if self._loosening.given else 1):
             return self._choices.choice(there)
         return self._number(self._choices.integer(-1, bound + 1))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,23 +32,24 @@ def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
 def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
     """Return why a program has several right results beyond rounding and order, or None: a fold
     whose init is no identity (it may be used several times), a pred with bits other than 0 and 1,
-    the elements by which an array grows, f64 operands converted to c64 before or after a dot."""
+    the elements by which an array grows, operands of different sizes in dimensions that have to
+    agree, f64 operands converted to c64 before or after a dot."""
     return _first_of(_OPEN, module, arrays)
 
 
 def _first_of(checks: Checks, module: Module, arrays: Sequence[Any]) -> str | None:
     watched = {name: check for name, check in checks.items() if _has(module, name)}
-    tell_growth = checks is _OPEN and any_bounds(module)
-    if not watched and not tell_growth:
+    tells_sizes = checks is _OPEN and any_bounds(module)
+    if not watched and not tells_sizes:
         return None
     found: list[str] = []
     ops = dict(column("interp.ops"))
     for name, check in watched.items():
         op = ops[name]
         ops[name] = Op(_watched(op.function, check, found), op.given, op.home)
-    tell = partial(found.append, "an array that grows") if tell_growth else None
+    tell = found.append if tells_sizes else None
     with suppress(Error):
-        Evaluation(module, _FUEL, ops=ops, tell_growth=tell).result(arrays)
+        Evaluation(module, _FUEL, ops=ops, tell_open=tell).result(arrays)
     return found[0] if found else None  # also if the program went no further
 
 

@@ -231,6 +231,12 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = s8[] parameter(0)\n ROOT r = pred[] constant(false)",
         (np.array(-4, np.int8),),
     ),
+    "operands of different sizes": Open(
+        "x = f32[<=3] parameter(0)\n y = f32[3] parameter(1)\n"
+        " ROOT r = f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "x = f32[<=3] parameter(0)\n y = f32[3] parameter(1)\n ROOT r = f32[] constant(nan)",
+        (np.zeros(2, np.float32), np.array([1, 2, np.inf], np.float32)),
+    ),
     "what is in an array that grows": Open(
         "x = f32[<=3] parameter(0)\n n = s32[] constant(3)\n"
         " ROOT r = f32[<=3] set-dimension-size(x, n), dimensions={0}",
