@@ -85,8 +85,8 @@ def _meeting(computation: Computation, constants: set[str], is_entry: bool) -> S
 
 def _constant_of(instruction: Instruction, constants: set[str], given: set[str]) -> int:
     """Return the number of a sum's constant operand, -1 if there is none. If both operands are
-    computed from constants it is the one that is a constant instruction, -1 if both or neither
-    are."""
+    computed from constants it is the one that is a constant instruction, -1 if neither is, and if
+    both are the second: (a + b) + c may be a + (b + c) for constants, too."""
     shape = instruction.shape
     if instruction.opcode not in _SUMS or not isinstance(shape, ArrayShape):
         return -1
@@ -95,7 +95,7 @@ def _constant_of(instruction: Instruction, constants: set[str], given: set[str])
     which = [n for n, name in enumerate(instruction.operands) if name in constants]
     if len(which) > 1:
         which = [n for n in which if instruction.operands[n] in given]
-    return which[0] if len(which) == 1 else -1
+    return which[-1] if which else -1
 
 
 def admitted(result: Enclosure, constant: Enclosure) -> Enclosure:

@@ -19,6 +19,7 @@ ENTRY main {{
   p = {t}[] parameter(0)
   c = {t}[] constant({c})
   d = {t}[] constant({d})
+  e = {t}[] constant({c})
   {body}
 }}
 """
@@ -26,6 +27,7 @@ _BODIES = {
     "x - c + d": "a = {t}[] subtract(p, c)\n  ROOT r = {t}[] add(a, d)",
     "d + (x - c)": "a = {t}[] subtract(p, c)\n  ROOT r = {t}[] add(d, a)",
     "-(c - x) + d": "a = {t}[] subtract(c, p)\n b = {t}[] negate(a)\n  ROOT r = {t}[] add(b, d)",
+    "c - c + d, of constants alone": "a = {t}[] subtract(e, c)\n  ROOT r = {t}[] add(a, d)",
     "through a call": "a = {t}[] subtract(p, c)\n  ROOT r = {t}[] call(a, d), to_apply=add_d",
 }
 _TYPES = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
