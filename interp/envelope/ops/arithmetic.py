@@ -38,6 +38,7 @@ from interp.envelope.interval_rules import (
     or_too_large,
     settled,
 )
+from interp.envelope.reciprocals import divided_by_reciprocals
 from interp.exact.conversion import widened
 from interp.ops import elementwise as exact
 
@@ -261,7 +262,7 @@ def _divide(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     """Enclose quotients. Division by zero is open in f4 and f6, which have neither infinities nor
     NaN: a compiler may give the largest number or zero."""
     lhs, rhs = flushed(lhs), flushed(rhs)
-    result, by_zero = _quotient(lhs, rhs), has_zero(rhs)
+    result, by_zero = divided_by_reciprocals(_quotient(lhs, rhs), lhs, rhs), has_zero(rhs)
     is_lacking = result.element_type.bits < 8 and budget.current() is not budget.EXACT
     if not is_lacking or not by_zero.any():
         return result

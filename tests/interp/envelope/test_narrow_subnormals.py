@@ -93,3 +93,19 @@ def test_xla_flushes_none_of_f16(instructions: str) -> None:
     found = json.loads(ran.stdout)
     assert [name for name, (small, _) in found.items() if small < 50] == []
     assert {name: flushed for name, (_, flushed) in found.items() if flushed} == {}
+
+
+def test_a_subnormal_reciprocal_in_place_of_a_division() -> None:
+    """1 / 54912 is 305.6 times the smallest subnormal of f16; XLA:CPU multiplies by 306 of these,
+    and is two units in the last place off. A hundredth is more than that explains."""
+    text = """HloModule m
+ENTRY e {
+  x = f16[] parameter(0)
+  c = f16[] constant(54912)
+  ROOT r = f16[] divide(x, c)
+}
+"""
+    x = np.float16(-4.0)
+    for factor, is_wrong in ((1.0, False), (1.01, True)):
+        product = np.float16(float(x) * 306 * 2.0**-24 * factor)
+        assert (worst(text, [x], product, XLA_CPU) == OUTSIDE) == is_wrong

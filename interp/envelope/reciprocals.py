@@ -1,0 +1,32 @@
+"""Admit that a compiler divides by multiplying with a reciprocal that is subnormal.
+
+Of f32 and f64 the reciprocal is flushed, so that the quotient is 0: that is no rounding, and stays
+illegal. Narrow types that keep their subnormals keep a part of its bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlo.values import Array
+from interp.envelope import budget
+from interp.envelope.elementwise_chains import absolutely_wider
+from interp.envelope.enclosure import Enclosure, finfo
+
+
+def divided_by_reciprocals(result: Enclosure, lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+    """Widen quotients x / y where 1 / y is subnormal in a narrow type by |x| s / 2, the rounding of
+    1 / y to multiples of the smallest subnormal s."""
+    element_type, now = result.element_type, budget.current()
+    if not now.rewrites or element_type.bits > 16 or now.may_flush(element_type):
+        return result
+    info = finfo(result.low.dtype)
+    factors, divisors = map(_largest, (lhs, rhs))
+    has_few_bits = divisors * float(info.smallest_normal) > 1
+    error = np.where(has_few_bits, factors * (float(info.smallest_subnormal) / 2), 0.0)
+    return absolutely_wider(result, error) if error.any() else result
+
+
+def _largest(value: Enclosure) -> Array:
+    magnitudes = [np.abs(end.astype(np.float64)) for end in value.ends()]
+    return np.asarray(np.maximum.reduce(magnitudes))
