@@ -224,7 +224,9 @@ class Perturbed:
             operands = tuple(full[id(x)] for x in operands)
         in_total = attributes.get("type") == "TOTALORDER"
         if self._flushes_all and name != "is_finite" and not in_total:
-            operands = tuple(map(without_subnormals, operands))
+            operands = tuple(
+                without_subnormals(x) if self._budget.may_flush(type_of(x)) else x for x in operands
+            )
         value = np.asarray(function(*operands, **attributes))
         if not type_of(value).is_float:
             return value
