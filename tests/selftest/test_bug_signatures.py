@@ -62,15 +62,22 @@ def test_a_wrong_result_where_another_process_ended_is_new(program: Path) -> Non
         assert set(SIGNATURES.matching(wrong)) <= too
 
 
-def made(kind: str, program: str, values: str = "", detail: str = "output 0") -> Failure:
-    """A failure of an entry computation with these instructions."""
-    module = hlo.parse(f"HloModule m\nENTRY e {{\n{program}\n}}\n")
+def made(
+    kind: str, program: str, values: str = "", detail: str = "output 0", before: str = ""
+) -> Failure:
+    """A failure of an entry computation with these instructions, ``before`` which others are."""
+    module = hlo.parse(f"HloModule m\n{before}ENTRY e {{\n{program}\n}}\n")
     told = told_of(Case(module, ()))
     text = expressions(module)
     return Failure("xla", kind, detail, told.blamed, told.opcodes, text, values)
 
 
 NUMBER, NAN = "wrong result: another number", "wrong result: NaN"
+SECOND = "second {\n  a = f32[] parameter(0)\n  ROOT b = f32[] parameter(1)\n}\n"
+LESS = (
+    "less {\n  a = u2[] parameter(0)\n  b = u2[] parameter(1)\n"
+    "  ROOT c = pred[] compare(a, b), direction=LT\n}\n"
+)
 NEW = {
     "a power of floats": made(
         NUMBER, "x = f32[] parameter(0)\nROOT r = f32[] power(x, x)", "actual 0 expected -1 legal"
@@ -147,6 +154,24 @@ NEW = {
         "x = f32[] parameter(0)\nROOT r = f32[] negate(x)",
         detail="SIGABRT: F1122 shape.h:843] Check failed: buffer != nullptr in xla::New",
     ),
+    "a batch normalisation by one constant": made(
+        NUMBER,
+        "x = f16[1,1] parameter(0)\nc = f16[1] constant({29})\nm = f16[1] parameter(1)\n"
+        "ROOT r = f16[1,1] batch-norm-inference(x, c, c, m, c), epsilon=1, feature_index=0",
+        "actual inf (0x7c00) expected 2.0 (0x4000) legal 2.0 only",
+    ),
+    "a scatter whose last start does not wrap": made(
+        NUMBER,
+        "x = f32[256] parameter(0)\ni = u8[1,1] parameter(1)\nu = f32[1] parameter(2)\n"
+        "ROOT r = f32[256] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=second",
+        before=SECOND,
+    ),
+    "a sort of u4": made(
+        NUMBER,
+        "x = u4[9] parameter(0)\nROOT r = u4[9] sort(x), dimensions={0}, to_apply=less",
+        before=LESS.replace("u2", "u4"),
+    ),
     "zeros of a type that has none": made(
         NAN,
         "x = f8e8m0fnu[] parameter(0)\n"
@@ -178,6 +203,36 @@ VARIANTS = {
         NUMBER,
         "c = s32[] constant(0)\nn = s32[] not(c)\nROOT r = s32[] power(n, n)",
         "actual 0 (0x00000000) expected -1 (0xffffffff) legal -1 only",
+    ),
+    "scatter_at_an_s2_index": made(
+        NUMBER,
+        "x = f32[257] parameter(0)\ni = u8[1,1] parameter(1)\nu = f32[1] parameter(2)\n"
+        "ROOT r = f32[257] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=second",
+        before=SECOND,
+    ),
+    "product_of_two_constants": made(
+        NUMBER,
+        "x = f16[1,1] parameter(0)\nc = f16[1] constant({29})\nm = f16[1] constant({-2500})\n"
+        "ROOT r = f16[1,1] batch-norm-inference(x, c, c, m, c), epsilon=1, feature_index=0",
+        "actual inf (0x7c00) expected 1.349e+04 (0x7296) legal 1.346e+04 to 1.3544e+04",
+    ),
+    "clamp_of_constant_preds": made(
+        NUMBER,
+        "n = s32[] constant(0)\nl = pred[] convert(n)\nx = pred[] constant(false)\n"
+        "h = pred[] constant(true)\nROOT r = pred[] clamp(l, x, h)",
+    ),
+    "convolution_of_constants": made(
+        NUMBER,
+        "t = (u8[1,1], f32[]) parameter(0)\nx = u8[1,1] get-tuple-element(t), index=0\n"
+        "k = u8[1,1] constant({{16}})\nROOT r = u8[1,1] convolution(x, k), dim_labels=fb_oi->fb",
+        "actual 255 (0xff) expected 0 (0x00) legal 0 only",
+    ),
+    "sort_of_u2": made(
+        "crash: SIGABRT",
+        "x = u2[9] parameter(0)\nROOT r = u2[9] sort(x), dimensions={0}, to_apply=less",
+        detail="SIGABRT: free(): invalid pointer",
+        before=LESS,
     ),
     "square_of_a_multiple": made(
         NAN,
