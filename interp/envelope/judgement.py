@@ -220,7 +220,7 @@ class Judge:
         usual = self._most_usual
         if is_usual is None:
             is_usual = self._trust(trying, shown, usual)
-        for reading in (followed_as_stored, followed_unrounded) if self._usual else ():
+        for reading in self._readings if self._usual else ():
             if trying.is_undecided:
                 follow = partial(reading, **usual)
                 narrower, unproven = self._enclosed_on(shown, self._open(trying.found), follow)
@@ -246,6 +246,12 @@ class Judge:
         if not illegal:
             trying.narrow(one_way)
         return not illegal
+
+    @cached_property
+    def _readings(self) -> Sequence[Callable[..., tuple[Enclosed, tuple[Step, ...]]]]:
+        """How to follow what a compiler shows of narrow values; one way where there are none."""
+        is_narrow = has_narrow_floats(self._module)
+        return (followed_as_stored, followed_unrounded) if is_narrow else (followed_as_stored,)
 
     @cached_property
     def _few(self) -> tuple[str, ...]:

@@ -50,16 +50,16 @@ def followed_as_stored(
     If there are none, what is inside is legal. What is outside proves nothing.
     """
     ways = (*_unrounded(module, peer), Unrounded(module))
-    return _followed(ways, values, *arrays, peer=peer, seed=seed)
+    return _followed(module, ways, values, *arrays, peer=peer, seed=seed)
 
 
 def followed_unrounded(
     module: Module, values: Mapping[str, Array], *arrays: Any, peer: Budget, seed: int = 0
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """Do as :func:`followed_as_stored`, with the enclosure of the result computed of unrounded
-    values where the peer may keep them."""
+    values where the peer may keep them. Without narrow values both are the same."""
     ways = (Unrounded(module), *reversed(_unrounded(module, peer)))
-    return _followed(ways, values, *arrays, peer=peer, seed=seed)
+    return _followed(module, ways, values, *arrays, peer=peer, seed=seed)
 
 
 def _unrounded(module: Module, peer: Budget) -> Sequence[Unrounded]:
@@ -71,12 +71,16 @@ def _unrounded(module: Module, peer: Budget) -> Sequence[Unrounded]:
 
 
 def _followed(
-    ways: Sequence[Unrounded], values: Mapping[str, Array], *arrays: Any, peer: Budget, seed: int
+    module: Module,
+    ways: Sequence[Unrounded],
+    values: Mapping[str, Array],
+    *arrays: Any,
+    peer: Budget,
+    seed: int,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
-    """Follow the program in each way in turn, after the reading in which narrow operands may be
+    """Follow the module in each way in turn, after the reading in which narrow operands may be
     anything beside what is shown; return what the last one gives."""
     shown = ShownValues(values)
-    (module,) = (way.module for way in ways if not way.sums)
     either = _Either(module, shown, peer, Trust.STEPS)
     enclose(module, *arrays, peer=peer, seed=seed, watcher=either)
     as_written = replace(peer, keeps_wide=False, rewrites=False)
