@@ -105,7 +105,7 @@ def admitted(result: Enclosure, constant: Enclosure) -> Enclosure:
         return result
     if result.element_type.is_complex:
         return joined(*map(admitted, parts(result), parts(constant)))
-    most = np.maximum.reduce([np.abs(end.astype(np.float64)) for end in constant.ends()])
+    most = constant.magnitudes()
     # eps is 2 u; what is not finite has no rounding.
     error = np.where(np.isfinite(most), most, 0) * float(finfo(result.low.dtype).eps)
     return wider(absolutely_wider(result, error))

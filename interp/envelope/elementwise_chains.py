@@ -174,8 +174,9 @@ def in_effect(
     if opcode in ("log", "log-plus-one"):
         return absolutely_wider(found, np.asarray(eps))
     if opcode == "exponential-minus-one":
-        most = np.maximum.reduce([np.abs(end.astype(np.float64)) for end in shown.ends()])
-        return absolutely_wider(found, (1 + most) * _largest_logarithm(shown, 1.0) * eps)
+        return absolutely_wider(
+            found, (1 + shown.magnitudes()) * _largest_logarithm(shown, 1.0) * eps
+        )
     return found
 
 

@@ -48,6 +48,12 @@ class Enclosure:
         """Return the distinct ends: one or two arrays."""
         return (self.low,) if self.is_point else (self.low, self.high)
 
+    def magnitudes(self) -> Array:
+        """Return the largest |x| of each element's interval, as float64."""
+        return np.asarray(
+            np.maximum.reduce([np.abs(end.astype(np.float64)) for end in self.ends()])
+        )
+
 
 finfo: Any = neighbours.finfo
 _iinfo: Any = ml_dtypes.iinfo  # which has no types

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.elementwise_chains import absolutely_wider
 from interp.envelope.enclosure import Enclosure, finfo
@@ -21,12 +20,6 @@ def divided_by_reciprocals(result: Enclosure, lhs: Enclosure, rhs: Enclosure) ->
     if not now.rewrites or element_type.bits > 16 or now.may_flush(element_type):
         return result
     info = finfo(result.low.dtype)
-    factors, divisors = map(_largest, (lhs, rhs))
-    has_few_bits = divisors * float(info.smallest_normal) > 1
-    error = np.where(has_few_bits, factors * (float(info.smallest_subnormal) / 2), 0.0)
+    has_few_bits = rhs.magnitudes() * float(info.smallest_normal) > 1
+    error = np.where(has_few_bits, lhs.magnitudes() * (float(info.smallest_subnormal) / 2), 0.0)
     return absolutely_wider(result, error) if error.any() else result
-
-
-def _largest(value: Enclosure) -> Array:
-    magnitudes = [np.abs(end.astype(np.float64)) for end in value.ends()]
-    return np.asarray(np.maximum.reduce(magnitudes))
