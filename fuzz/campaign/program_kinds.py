@@ -11,7 +11,7 @@ from functools import partial
 
 from fuzz.draw.choices import Choices, OftenEmpty
 from fuzz.draw.generators.custom_call import TARGETS
-from fuzz.draw.loosening import loosened
+from fuzz.draw.loosening import OF_OPERANDS, loosened
 from fuzz.draw.programs import (
     GENERATORS,
     conversions,
@@ -97,7 +97,7 @@ def _single_without_elements(choices: Choices) -> Module:
 
 
 def _single_bounded(choices: Choices) -> Module:
-    return loosened(choices, _single(choices, _OPCODES_BOUNDED), given=True)
+    return loosened(choices, _single(choices, _OPCODES_BOUNDED), OF_OPERANDS)
 
 
 def _few(choices: Choices) -> Module:

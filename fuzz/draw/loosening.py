@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,11 +27,27 @@ _STARTED = ("-start", "-update")  # only what is done next may take it
 _OWN_BOUNDS = frozenset(("bitcast", "dynamic-reshape", "iota", "reshape"))
 
 
-def loosened(choices: Choices, module: Module, given: bool = False) -> Module:
+class Odds(NamedTuple):
+    """How often a value that the program is ``given`` (a parameter or constant) or that is
+    ``computed`` gets a bounded dimension, and its size is a ``shared`` one, where there is one: n
+    in m times; and how often a parameter of the entry is ``declared`` bounded: once in so many."""
+
+    given: tuple[int, int]
+    computed: tuple[int, int]
+    shared: tuple[int, int]
+    declared: int
+
+
+ANYWHERE = Odds(given=(1, 3), computed=(1, 3), shared=(1, 4), declared=2)
+# Of the operands of one instruction, whose sizes have to agree mostly. Few compilers take bounded
+# parameters: sizes are set.
+OF_OPERANDS = Odds(given=(6, 8), computed=(1, 8), shared=(3, 4), declared=8)
+
+
+def loosened(choices: Choices, module: Module, odds: Odds = ANYWHERE) -> Module:
     """Bound some dimensions of parameters and other values, and every dimension derived from them,
-    also in called computations; with ``given`` of most parameters, by their sizes set, and of few
-    other values. Operands that an op requires to be static are made static again."""
-    return _Loosening(choices, module, given).done()
+    also in called computations. Operands that an op requires to be static are made static again."""
+    return _Loosening(choices, module, odds).done()
 
 
 @cache
@@ -41,8 +58,8 @@ def _ops() -> Mapping[str, Op]:
 class _Loosening:
     """Rewrite a program: its entry, and copies of the computations that it calls."""
 
-    def __init__(self, choices: Choices, module: Module, given: bool) -> None:
-        self.choices, self.module, self.given = choices, module, given
+    def __init__(self, choices: Choices, module: Module, odds: Odds) -> None:
+        self.choices, self.module, self.odds = choices, module, odds
         self.sites = choices.integer(1, _SITES)
         # What is bound late or handed on keeps its shapes: its callee is said at each step.
         self.has_static_calls = any(_is_bound_late(c, module) for c in module.computations)
@@ -124,27 +141,24 @@ class _Body:
             or not shape.rank
         ):
             return name
-        if not shape.element_type.is_array or not self._is_chosen(last):
+        odds = self._loosening.odds
+        is_given = last in ("parameter", "constant")
+        if not shape.element_type.is_array or not self._is_chosen(
+            odds.given if is_given else odds.computed
+        ):
             return name
         self._loosening.sites -= 1
         dimension = self._choices.integer(0, shape.rank - 1)
-        if last == "parameter" and self._is_entry and self._takes_bounds():
+        if last == "parameter" and self._is_entry and self._choices.chance(odds.declared):
             parameter = self._instructions.pop()
             return self._add(parameter._replace(shape=_with(shape, dimension, True)))
         result = _with(shape, dimension, True)
         size = self._size(shape.dims[dimension])
         return self._fresh("set-dimension-size", result, name, size, dimensions=(dimension,))
 
-    def _is_chosen(self, opcode: str) -> bool:
-        """Draw whether a value of this opcode gets a bounded dimension."""
-        if not self._loosening.given:
-            return not self._choices.integer(0, 2)
-        chance = self._choices.integer(0, 7)
-        return chance < (6 if opcode in ("parameter", "constant") else 1)
-
-    def _takes_bounds(self) -> bool:
-        """Draw whether a parameter of the entry is declared bounded, which few compilers take."""
-        return self._choices.chance(8) if self._loosening.given else self._choices.boolean()
+    def _is_chosen(self, odds: tuple[int, int]) -> bool:
+        """Draw True ``odds[0]`` in ``odds[1]`` times; the lowest numbers are true."""
+        return self._choices.integer(0, odds[1] - 1) < odds[0]
 
     def _size(self, bound: int) -> str:
         there = [
@@ -152,8 +166,7 @@ class _Body:
             for instruction in self._instructions
             if instruction.shape == _SIZE and not instruction.opcode.endswith(_STARTED)
         ]
-        # Of one instruction the sizes of several operands have to agree mostly.
-        if there and self._choices.integer(0, 3) < (3 if self._loosening.given else 1):
+        if there and self._is_chosen(self._loosening.odds.shared):
             return self._choices.choice(there)
         return self._number(self._choices.integer(-1, bound + 1))
 
