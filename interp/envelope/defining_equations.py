@@ -11,7 +11,9 @@ factors are those of a matrix nearby, which their residual shows. So a peer's fa
   the identity, is at most 30 n u times the norm of the matrix: LAPACK's own tests pass below this
   threshold (LAPACK Users' Guide, 3rd edition, chapter 5; theorem 19.4 for QR). Eigenvalues of
   symmetric matrices ascend, singular values descend and are not negative; without vectors they
-  are compared with NumPy's of float64.
+  are compared with NumPy's of float64;
+* tridiagonal systems: the residual ``b - A x`` of each right-hand side is at most 60 u times
+  ``|A| |x|``, in norms (30 units in the last place is the threshold of LAPACK's test xGTT02).
 
 They are wrong if a residual is beyond the square of the dimension times that; in between nothing is
 known. Residuals are computed in extended precision.
@@ -34,7 +36,6 @@ from interp.lapack.routines import letter
 
 _THRESHOLD = 30.0
 _TARGET = re.compile(r"lapack_[sdcz](?P<routine>[a-z]+)_ffi")
-_LARGEST = 512  # rows or columns of a matrix whose residual is computed
 
 
 class Residual(NamedTuple):
@@ -45,7 +46,12 @@ class Residual(NamedTuple):
     wrong: float
 
 
-Check = Callable[[Sequence[Array], Sequence[Array], str], Residual | None]
+class Equation(NamedTuple):
+    """A check of (operands, outputs, backend_config) of one matrix, and the most rows or columns
+    for which it is made."""
+
+    residual: Callable[[Sequence[Array], Sequence[Array], str], Residual | None]
+    largest: int = 512
 
 
 def checked(
@@ -54,9 +60,9 @@ def checked(
     """Test whether outputs are matrix factors of the given operands: True if they are legal, False
     if no usual algorithm gives them, None if neither is proven or the call has another form than
     JAX's."""
-    check = _check(target)
-    matrix = operands[0]
-    if check is None or 0 in matrix.shape or max(matrix.shape[-2:]) > _LARGEST:
+    equation = _equation(target)
+    matrix = max(operands, key=np.ndim)  # others are vectors
+    if equation is None or 0 in matrix.shape or max(matrix.shape[-2:]) > equation.largest:
         return None
     if not all(np.isfinite(x).all() for x in operands):
         return None
@@ -64,7 +70,9 @@ def checked(
     for index in np.ndindex(*matrix.shape[:-2]):
         try:
             with np.errstate(all="ignore"):  # a NaN is neither legal nor wrong
-                one = check([x[index] for x in operands], [x[index] for x in outputs], config)
+                one = equation.residual(
+                    [x[index] for x in operands], [x[index] for x in outputs], config
+                )
         except (IndexError, ValueError, Unsupported):
             return None  # a call of another form than JAX's
         if one is None:
@@ -79,15 +87,17 @@ def is_judged_factorisation(instruction: Instruction) -> bool:
     """Test for a custom call that is a factorisation of matrices passed column by column.
 
     That is how LAPACK reads memory. Of a matrix that is not declared so (JAX declares it), it
-    factors what the compiler's layouts make of it, which the program does not say.
+    factors what the compiler's layouts make of it, which the program does not say. Operands of
+    lower rank are vectors, as many as there are matrices.
     """
     if instruction.opcode != "custom-call":
         return False
-    if _check(str(instruction.attributes["custom_call_target"])) is None:
+    if _equation(str(instruction.attributes["custom_call_target"])) is None:
         return False
     declared: Any = instruction.attributes.get("operand_layout_constraints", ())
-    matrices = [x for x in declared if isinstance(x, ArrayShape) and x.rank > 1]
-    return bool(matrices) and all(map(_is_column_major, matrices))
+    shapes = [x for x in declared if isinstance(x, ArrayShape)]
+    rank = max((x.rank for x in shapes), default=0)
+    return rank > 1 and all(_is_column_major(x) for x in shapes if x.rank == rank)
 
 
 def _is_column_major(shape: ArrayShape) -> bool:
@@ -95,9 +105,9 @@ def _is_column_major(shape: ArrayShape) -> bool:
     return order[:2] == (shape.rank - 2, shape.rank - 1)
 
 
-def _check(target: str) -> Check | None:
+def _equation(target: str) -> Equation | None:
     found = _TARGET.fullmatch(target)
-    return _CHECKS.get(found["routine"]) if found else None
+    return _EQUATIONS.get(found["routine"]) if found else None
 
 
 def _wide(array: Array) -> Array:
@@ -304,14 +314,36 @@ def _eigenvalues_of_blocks(t: Array) -> Array:
     return found
 
 
-_CHECKS: dict[str, Check] = {
-    "gees": _schur,
-    "geev": _eigenvalues,
-    "geqrf": _qr,
-    "gesdd": _singular_values,
-    "getrf": _lu,
-    "heevd": _symmetric,
-    "orgqr": _unitary_factor,
-    "syevd": _symmetric,
-    "ungqr": _unitary_factor,
+def _tridiagonal(
+    operands: Sequence[Array], outputs: Sequence[Array], config: str
+) -> Residual | None:
+    """Check (three overwritten diagonals, x, info) of a system of a lower, a main and an upper
+    diagonal, where the first element of the lower one and the last of the upper one are padding."""
+    del config
+    low, main, high, right = map(_wide, operands)
+    *_, solution, info = outputs
+    if info:
+        return None  # a zero pivot
+    x = _wide(solution)
+    product = main[:, None] * x
+    product[1:] += low[1:, None] * x[:-1]
+    product[:-1] += high[:-1, None] * x[1:]
+    norm = _norm(np.concatenate((low[1:], main, high[:-1])))
+    residuals = (right - product).T
+    columns = [(r, norm * _norm(one)) for r, one in zip(residuals, x.T, strict=True)]
+    legal = _normwise(1, 2 * _unit(operands[0]), *columns).legal
+    return Residual(legal, legal / max(len(main), 2) ** 2)
+
+
+_EQUATIONS: dict[str, Equation] = {
+    "gees": Equation(_schur),
+    "geev": Equation(_eigenvalues),
+    "geqrf": Equation(_qr),
+    "gesdd": Equation(_singular_values),
+    "getrf": Equation(_lu),
+    "gtsv": Equation(_tridiagonal, largest=1 << 20),
+    "heevd": Equation(_symmetric),
+    "orgqr": Equation(_unitary_factor),
+    "syevd": Equation(_symmetric),
+    "ungqr": Equation(_unitary_factor),
 }

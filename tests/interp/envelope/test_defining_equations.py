@@ -13,7 +13,7 @@ import interp
 from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.budget import XLA_CPU
-from interp.envelope.defining_equations import checked
+from interp.envelope.defining_equations import checked, is_judged_factorisation
 from interp.envelope.peer_values.followed import followed
 
 LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
@@ -156,6 +156,56 @@ def test_reflectors(dims: tuple[int, int], dtype: str) -> None:
         assert checked(name("orgqr", dtype), [packed, tau], [q, zero], "") is True
         assert checked(name("orgqr", dtype), [packed, tau], [q], "") is True
         assert checked(name("orgqr", dtype), [packed, tau], [q[:, ::-1], zero], "") is False
+
+
+def without_pivoting(low: Array, main: Array, high: Array, right: Array) -> Array:
+    """Solve tridiagonal systems by Thomas' algorithm, in the type of the operands: another
+    algorithm than LAPACK's."""
+    x, diagonal = right.copy(), main.copy()
+    for n in range(1, len(main)):
+        factor = low[n] / diagonal[n - 1]
+        diagonal[n] -= factor * high[n - 1]
+        x[n] -= factor * x[n - 1]
+    x[-1] /= diagonal[-1]
+    for n in reversed(range(len(main) - 1)):
+        x[n] = (x[n] - high[n] * x[n + 1]) / diagonal[n]
+    return x
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+@pytest.mark.parametrize("size", [1, 2, 20, 700])
+def test_tridiagonal_systems(size: int, dtype: str) -> None:
+    low, main, high = drawn((3, size), dtype)
+    main += np.asarray(4, dtype)  # without pivoting elimination is stable where it dominates
+    right, zero = drawn((size, 2), dtype), np.zeros((), np.int32)
+    given = [low, main, high, right]
+    x, rest = without_pivoting(*given), [low, main, high]
+    target = name("gtsv", dtype)
+    assert checked(target, given, [*rest, x, zero], "") is True
+    assert checked(target, given, [*rest, x, zero + 1], "") is None
+    wrong = x.copy()
+    wrong[size // 2, 1] *= 2
+    for other in wrong, x[:, ::-1]:
+        proof = checked(target, given, [*rest, other, zero], "")
+        assert proof is False or (size > 20 and not proof)  # the bound of proofs grows with it
+    batch = [np.stack((one, one)) for one in (*given, *rest, x, zero)]
+    assert checked(target, batch[:4], batch[4:], "") is True
+
+
+BATCHED = """HloModule m
+ENTRY e {
+  packed = f32[2,4,3] parameter(0)
+  tau = f32[2,3] parameter(1)
+  ROOT q = f32[2,4,3] custom-call(packed, tau), custom_call_target="lapack_sorgqr_ffi",
+    operand_layout_constraints={f32[2,4,3]{1,2,0}, f32[2,3]{1,0}}
+}
+"""
+
+
+def test_vectors_beside_a_batch_of_matrices_are_no_matrices() -> None:
+    calls = hlo.parse(BATCHED), hlo.parse(BATCHED.replace("{1,2,0}", "{2,1,0}"))
+    roots = (module.entry.root_instruction for module in calls)
+    assert [is_judged_factorisation(root) for root in roots] == [True, False]
 
 
 def test_a_vector_that_is_no_number_is_not_legal() -> None:
