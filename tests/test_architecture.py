@@ -164,11 +164,19 @@ def loaded(tree: ast.Module) -> Iterator[str]:
             yield str(node.module)
 
 
+def statements(node: ast.AST) -> int:
+    """Count the statements of a statement, itself included; expressions, of which a file has a
+    hundred times as many, hold none."""
+    fields = ("body", "orelse", "finalbody", "handlers", "cases")
+    inner = (child for field in fields for child in getattr(node, field, ()))
+    return isinstance(node, ast.stmt) + sum(map(statements, inner))
+
+
 def exceeded(function: ast.FunctionDef) -> Iterator[str]:
     """The limits that a function exceeds."""
-    statements = sum(isinstance(inner, ast.stmt) for inner in ast.walk(function)) - 1
-    if statements > 40:
-        yield f"{function.name} has {statements} statements"
+    count = statements(function) - 1
+    if count > 40:
+        yield f"{function.name} has {count} statements"
     positional = [a.arg for a in function.args.posonlyargs + function.args.args]
     positional = [name for name in positional if name not in ("self", "cls")]
     if len(positional) > 6:
