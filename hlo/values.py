@@ -1,4 +1,5 @@
-"""Flatten run-time values: NumPy arrays (rank 0 for scalars), None for tokens, tuples of values."""
+"""Flatten and nest run-time values: NumPy arrays (rank 0 for scalars), None for tokens, tuples of
+values."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from hlo.types import Shape, TupleShape
 
 Array = np.ndarray[Any, Any]  # of any shape and element type
 Value = np.ndarray | tuple["Value", ...]
@@ -31,3 +34,10 @@ def placed(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
             yield from placed(part, inner)
     else:
         yield place, value
+
+
+def nested(shape: Shape, arrays: Iterator[Any]) -> Any:
+    """Build nested tuples of a shape from a flat sequence of arrays; tokens are None."""
+    if isinstance(shape, TupleShape):
+        return tuple(nested(element, arrays) for element in shape.elements)
+    return next(arrays) if shape.element_type.is_array else None

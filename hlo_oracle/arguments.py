@@ -19,18 +19,19 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from hlo import archive
 from hlo.errors import ArgumentError
-from hlo.module import Instruction, Module
+from hlo.module import Module
 from hlo.operating_system import main_memory
 from hlo.types import ArrayShape, Shape, TupleShape, element_type_of, is_bounded, leaves
+from hlo.values import nested, placed_arrays
 from hlo_oracle import option_types
 from hlo_oracle.program_paths import program_name
 from interp.exact.conversion import converted
@@ -66,7 +67,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--args",
         type=Path,
         metavar="FILE.npz",
-        help="arrays by name or in order; a FILE.npy is that of the first parameter",
+        help="arrays by name (of a tuple t: t{0}, t{1,0}, …) or in order; a FILE.npy is that of"
+        " the first parameter",
     )
     source.add_argument(
         "--recipe",
@@ -253,35 +255,58 @@ def drawn_array(rng: np.random.Generator, shape: ArrayShape) -> Array:
     return np.asarray(rng.integers(0, most, shape.dims, endpoint=True)).astype(element_type.numpy)
 
 
+class _Declared(NamedTuple):
+    """An array that a program takes: a parameter, or a part of a tuple, ``name{1,0}``."""
+
+    name: str
+    shape: ArrayShape
+
+
+def _declared(module: Module) -> list[_Declared]:
+    """List the arrays that a program takes, in order."""
+    return [
+        _Declared(parameter.name + place, shape)
+        for parameter in module.entry.parameters
+        for place, shape in placed_arrays(nested(parameter.shape, _array_shapes(parameter.shape)))
+    ]
+
+
+def _array_shapes(shape: Shape) -> Iterator[ArrayShape]:
+    return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)
+
+
 def from_archive(
     module: Module, path: Path, size: int = 1, *, cast: bool = False
-) -> tuple[tuple[Array, ...], ...]:
-    """Read an ``.npz`` for each rank: by parameter names if it has them all, else in order. Bounded
-    dimensions have their actual sizes. ``cast`` converts arrays whose type is only wider or
-    narrower than the parameter's; ArgumentError for them without it, and for integers that do not
-    fit."""
-    arrays = archive.read(path)
-    each = [_of_rank(module, arrays, rank, size) for rank in range(size)]
-    return tuple(_of_width(module, path, mine, cast) for mine in each)
+) -> tuple[tuple[Value, ...], ...]:
+    """Read an ``.npz`` for each rank: by parameter names if it has them all, else in order.
+
+    A tuple is given by its arrays: in order, or as ``name{1,0}``. Bounded dimensions have their
+    actual sizes. ``cast`` converts arrays whose type is only wider or narrower than the
+    parameter's. ArgumentError for them without it, for integers that do not fit, and for another
+    number of arrays.
+    """
+    arrays, declared = archive.read(path), _declared(module)
+    shapes = [parameter.shape for parameter in module.entry.parameters]
+    each = []
+    for rank in range(size):
+        chosen = _of_rank(declared, arrays, rank, size)
+        if len(chosen) != len(declared):
+            raise ArgumentError(
+                f"{path}: {len(declared)} arguments are expected, {len(chosen)} were given"
+            )
+        typed = iter([_widened(path, d, a, cast) for d, a in zip(declared, chosen, strict=True)])
+        each.append(tuple(nested(shape, typed) for shape in shapes))
+    return tuple(each)
 
 
-def _of_width(module: Module, path: Path, arrays: Sequence[Array], cast: bool) -> tuple[Array, ...]:
-    """Convert arrays whose types differ from the parameters' in width alone."""
-    parameters = module.entry.parameters
-    return (
-        *(_widened(path, p, a, cast) for p, a in zip(parameters, arrays)),
-        *arrays[len(parameters) :],
-    )
-
-
-def _widened(path: Path, parameter: Instruction, array: Array, cast: bool) -> Array:
-    shape, source = parameter.shape, element_type_of(array.dtype)
-    if isinstance(shape, TupleShape) or source is None or source is shape.element_type:
-        return array
-    target = shape.element_type
-    if source.kind != target.kind:
-        return array  # which evaluating it refuses
-    name = f"{path}: {parameter.name}"
+def _widened(path: Path, declared: _Declared, array: Array, cast: bool) -> Array:
+    """Restore an array's element type, and convert it if that differs in width alone."""
+    shape = declared.shape
+    array = archive.typed(array, shape)
+    source, target = element_type_of(array.dtype), shape.element_type
+    if source is None or source is target or source.kind != target.kind:
+        return array  # which evaluating it refuses, unless it is of the type
+    name = f"{path}: {declared.name}"
     if not cast:
         given = ArrayShape(source, array.shape)
         raise ArgumentError(f"{name} is {given}, and {shape} is expected: --cast converts it")
@@ -293,14 +318,14 @@ def _widened(path: Path, parameter: Instruction, array: Array, cast: bool) -> Ar
     return found
 
 
-def _of_rank(module: Module, arrays: dict[str, Array], rank: int, size: int) -> tuple[Array, ...]:
-    parameters = module.entry.parameters
-    named = [arrays.get(f"{p.name}@{rank}", arrays.get(p.name)) for p in parameters]
+def _of_rank(
+    declared: Sequence[_Declared], arrays: dict[str, Array], rank: int, size: int
+) -> Sequence[Array]:
+    """Choose a rank's arrays: by name if they all have one, else in order."""
+    count = len(declared)
+    named = [arrays.get(f"{d.name}@{rank}", arrays.get(d.name)) for d in declared]
     chosen = [array for array in named if array is not None]
-    if len(chosen) < len(parameters):
-        chosen = list(arrays.values())
-        if len(chosen) == size * len(parameters):
-            chosen = chosen[rank * len(parameters) : (rank + 1) * len(parameters)]
-    shapes = [p.shape for p in parameters]
-    typed = [archive.typed(a, s) for a, s in zip(chosen, shapes)]
-    return (*typed, *chosen[len(typed) :])
+    if len(chosen) == count:
+        return chosen
+    chosen = list(arrays.values())
+    return chosen[rank * count : (rank + 1) * count] if len(chosen) == size * count else chosen

@@ -20,10 +20,10 @@ from backend_c.native.cuda_launches import Launcher, launch_as_planned
 from backend_c.native.device_arrays import DeviceArray, device_arguments
 from backend_c.native.in_place import is_fixed
 from backend_c.native.marshalling import Array, Memory, Value, arguments, array_leaves, assembled
-from backend_c.native.marshalling import nested as nested_values
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError, DeviceError
 from hlo.types import ArrayShape, Shape
+from hlo.values import nested
 
 
 class CudaExecutable:
@@ -112,7 +112,7 @@ class CudaExecutable:
                 one.wait(self._steps.stream)
                 if one.data is not None:
                     self._upload(one.address, one.data)
-        value = nested_values(self._result, iter(results))
+        value = nested(self._result, iter(results))
         return BoundCall(self._steps, self._running, inputs, results, value, kept=self)
 
     def time(self, *arrays: Value, repeat: int = 10, seed: int = 0) -> float:

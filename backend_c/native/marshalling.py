@@ -16,6 +16,7 @@ from backend_c.native.recycled_memory import POOL
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.values import nested
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -78,13 +79,6 @@ def array_leaves(shape: Shape) -> Iterator[ArrayShape]:
 def assembled(shape: Shape, memories: Iterator[Memory]) -> Value:
     """Build the value of a shape from the memory of its arrays, in order."""
     return nested(shape, (memory.value() for memory in memories))
-
-
-def nested(shape: Shape, arrays: Iterator[Any]) -> Value:
-    """Build nested tuples of a shape from a flat sequence of arrays; tokens are None."""
-    if isinstance(shape, TupleShape):
-        return tuple(nested(element, arrays) for element in shape.elements)
-    return next(arrays) if shape.element_type.is_array else None
 
 
 def arguments(parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]) -> Iterator[Memory]:

@@ -15,9 +15,10 @@ import cffi
 import numpy as np
 
 from backend_c.native.in_place import is_fixed
-from backend_c.native.marshalling import Value, array_leaves, nested
+from backend_c.native.marshalling import Value, array_leaves
 from backend_c.native.recycled_memory import POOL, SMALLEST
 from hlo.types import ArrayShape, Shape
+from hlo.values import nested
 
 _FFI = cffi.FFI()
 _TABLE = _FFI.typeof("void *[]")

@@ -94,7 +94,7 @@ ROWS = [
     Row(
         "run add.hlo --args cut.npz", "hlo: cut.npz: not a file of arrays: it is damaged or cut off"
     ),
-    Row("run add.hlo --args one.npz", "hlo: add.hlo: 2 arguments are expected, 1 were given"),
+    Row("run add.hlo --args one.npz", "hlo: one.npz: 2 arguments are expected, 1 were given"),
     Row(
         "run add.hlo --args long.npz",
         "hlo: add.hlo: parameter 0 (x): expected f32[3], got float32[4]",
