@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.speed import catalogue, document, history, run, session
 from bench.speed.peers.table import PEERS
@@ -28,6 +27,7 @@ from bench.speed.rows import Row
 from bench.speed.table import table
 from bench.speed.verdicts import Memory
 from hlo.errors import Error
+from hlo_oracle.progress_line import ProgressLine
 
 _WIDTH = 240  # of the table: a narrower terminal wraps its lines, and cuts no number
 _HISTORY = catalogue.ROOT / "docs" / "evidence" / "performance_history.jsonl"
@@ -41,7 +41,8 @@ def main() -> int:
         options = run.Options(
             peers, session.QUICK if given.quick else session.Plan(), given.judge, Memory()
         )
-        rows = measured(catalogue.found(given.files), options, given.json)
+        progress = ProgressLine(given.progress)
+        rows = measured(catalogue.found(given.files), options, given.json, progress)
     except Error as error:
         console.print(f"error: {error}", markup=False, style="red")
         return 2
@@ -70,6 +71,12 @@ def _options() -> argparse.ArgumentParser:
     options.add_argument("--peers", default=",".join(PEERS), help="default: %(default)s")
     options.add_argument("--quick", action="store_true", help="two short rounds")
     options.add_argument("--json", action="store_true", help="one JSON object a program")
+    options.add_argument(
+        "--progress",
+        choices=("auto", "plain", "none"),
+        default="auto",
+        help="plain: lines, also where standard error is no terminal (default: %(default)s)",
+    )
     options.add_argument("--write", type=Path, metavar="FILE.md", help="and FILE.svg")
     options.add_argument(
         "--judge",
@@ -109,40 +116,28 @@ def _is_installed(package: str) -> bool:
 
 
 def measured(
-    programs: Sequence[catalogue.Program], options: run.Options, as_json: bool
+    programs: Sequence[catalogue.Program],
+    options: run.Options,
+    as_json: bool,
+    progress: ProgressLine,
 ) -> list[Row]:
-    """Measure programs with a bar of progress; print rows as JSON as soon as they are there. An
+    """Measure programs, and say how far that is; print rows as JSON as soon as they are there. An
     interrupt (Ctrl-C) ends the run, not what is made of its rows."""
     machine = run.Machine()
     found: list[Row] = []
-    with _progress(len(programs)) as (note, advance), suppress(KeyboardInterrupt):
+
+    def note(text: str) -> None:
+        count, total = len(found), len(programs)
+        progress.show(f"{count} of {total} programs, {text}", count / total)
+
+    with progress.phase("measuring the machine"), suppress(KeyboardInterrupt):
         for row in run.rows(programs, options, machine, note):
             found.append(row)
-            advance()
             if as_json:
+                progress.clear()
                 sys.stdout.write(run.as_json(row) + "\n")
                 sys.stdout.flush()
     return [machine.finished(row) for row in found] if found else []
-
-
-@contextmanager
-def _progress(
-    total: int,
-) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
-    """Show a bar on a terminal, apart from what is printed."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as shown:
-        task = shown.add_task("", total=total)
-        yield (
-            lambda text: shown.update(task, description=text),
-            lambda: shown.advance(task),
-        )
 
 
 if __name__ == "__main__":

@@ -37,8 +37,10 @@ def test_run(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.hlo"
     wrong.write_text("HloModule wrong\nENTRY main { ROOT x = f32[] parameter(0), }\n")
     options = ["--json", "--peers", "fast,exact,xla", "--write", str(page), "--keep"]
+    options += ["--progress", "plain"]
     done = ran(*options, "--history", str(kept), str(PROGRAM), str(wrong))
     assert done.returncode == 2, done.stderr
+    assert "hlo: measuring the machine" in done.stderr
     row, no_program = [json.loads(line) for line in done.stdout.splitlines()]
     assert "wrong.hlo" in no_program["error"] and not no_program["peers"]
     assert row["name"] == "gelu_1k" and set(row["peers"]) == {"fast", "exact", "xla"}
