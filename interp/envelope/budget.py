@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -127,6 +128,7 @@ class Budget:
         return error
 
 
+@cache
 def _has_normal_subnormals(element_type: ElementType) -> bool:
     """Test whether all subnormals of a type are normal numbers of f32, as those of f16 are."""
     least = float(_finfo(element_type.numpy).smallest_subnormal)

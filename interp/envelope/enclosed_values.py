@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from hlo.types import ArrayShape, Shape, TupleShape
 from interp.envelope.blocks import is_uniform
 from interp.envelope.enclosure import (
     Enclosure,
@@ -58,6 +60,14 @@ def unknown(value: Value) -> Value:
     return None if value is None else anything(value.shape, value.element_type)
 
 
+def anything_of(shape: Shape) -> Value:
+    """Admit anything of a shape; a token is None."""
+    if isinstance(shape, TupleShape):
+        return tuple(map(anything_of, shape.elements))
+    assert isinstance(shape, ArrayShape)
+    return anything(shape.dims, shape.element_type) if shape.element_type.is_array else None
+
+
 def spread(value: Value, dims: tuple[int, ...]) -> Value:
     """Broadcast a value to given dimensions: a vectorised computation of scalars has a scalar
     result where that does not depend on the arguments."""
@@ -68,6 +78,13 @@ def spread(value: Value, dims: tuple[int, ...]) -> Value:
     low = np.broadcast_to(value.low, dims)
     high = low if value.is_point else np.broadcast_to(value.high, dims)
     return Enclosure(low, high, np.broadcast_to(value.nan, dims))
+
+
+def stacked(values: Sequence[Value], dims: tuple[int, ...]) -> Value:
+    """Arrange a list of scalars, or tuples of them, as arrays of given dimensions."""
+    if isinstance(values[0], tuple):
+        return tuple(stacked(parts, dims) for parts in zip(*values, strict=True))
+    return moved(lambda *scalars: np.stack(scalars).reshape(dims), *values)
 
 
 def once_if_open(value: Enclosure) -> Enclosure:

@@ -100,6 +100,7 @@ def least(element_type: ElementType) -> Array:
     return _extremes(element_type)[0]
 
 
+@cache
 def _extremes(element_type: ElementType) -> tuple[Array, Array]:
     dtype = element_type.numpy
     if element_type.kind == "pred":

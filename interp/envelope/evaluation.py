@@ -7,7 +7,7 @@ or is known by its values alone: then uncertain operands admit anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,11 +18,11 @@ from hlo.dynamic_sizes import has_bounds
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, having
-from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.types import ArrayShape, Shape
 from hlo.values import Array
 from hlo.verification.verify import verify
 from hlo.walk import Op, Schedule, call, column, follow, function_name, keywords, live, scheduled
-from interp.bounded_arrays import results_of, sizes_of
+from interp.bounded_arrays import Sizes, results_of, sizes_of
 from interp.envelope import (
     bounded_enclosures,
     budget,
@@ -110,6 +110,7 @@ class Enclosing:
         self._exact_loops = exact_loops(module)
         self._stored = elementwise_chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
+        self._found_facts: dict[tuple[str, str], tuple[Shape | None, Sizes | None]] = {}
         self._prepared: dict[str, tuple[Schedule, Mapping[str, Shape]]] = {}
         self._rules = column("interp.envelope.ops")
         self._ops = column("interp.ops")
@@ -138,8 +139,7 @@ class Enclosing:
         operands: list[Value],
     ) -> Value:
         """Enclose one instruction, given enclosures of its operands."""
-        given = [shapes[name] for name in instruction.operands]
-        sizes = sizes_of(instruction, given, results_of(self._module, instruction))
+        first, sizes = self._facts(computation, shapes, instruction)
         if sizes is not None:
             bounded_enclosures.require_certain_sizes(instruction, operands)
             operands = bounded_enclosures.agreed(sizes, operands)
@@ -147,7 +147,7 @@ class Enclosing:
         if is_here and instruction.opcode == "conditional":
             operands = [self._watched.selector(instruction, operands[0]), *operands[1:]]
         with budget.using(self._budget(computation, instruction)):
-            result = self._result(computation, instruction, operands, given[0] if given else None)
+            result = self._result(computation, instruction, operands, first)
         if sizes is not None:
             result = bounded_enclosures.filled(result, instruction.shape)
         if isinstance(result, Enclosure):
@@ -165,6 +165,19 @@ class Enclosing:
             return result
         with budget.using(self._budget(computation, instruction)):
             return constant_sums.admitted(result, operands[constant])
+
+    def _facts(
+        self, computation: Computation, shapes: Mapping[str, Shape], instruction: Instruction
+    ) -> tuple[Shape | None, Sizes | None]:
+        """Return the declared shape of the first operand, and the constraints of bounded operands;
+        both are found once, however often a loop comes by."""
+        name = computation.name, instruction.name
+        found = self._found_facts.get(name)
+        if found is None:
+            given = [shapes[operand] for operand in instruction.operands]
+            sizes = sizes_of(instruction, given, results_of(self._module, instruction))
+            found = self._found_facts[name] = given[0] if given else None, sizes
+        return found
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
         """Choose the budget of an instruction. One whose value only becomes a result is rounded to
@@ -271,13 +284,13 @@ class Enclosing:
         anything."""
         if not 0 < math.prod(dims) <= _MOST_CALLS:
             shape = computation.root_instruction.shape
-            return spread(_anything(shape), dims)
+            return spread(enclosed_values.anything_of(shape), dims)
         whole = [spread(argument, dims) for argument in arguments]
         found = [
             self.run(computation, *(moved(lambda x, at=index: np.asarray(x[at]), x) for x in whole))
             for index in np.ndindex(*dims)
         ]
-        return _stacked(found, dims)
+        return enclosed_values.stacked(found, dims)
 
     def _moved(
         self,
@@ -317,7 +330,7 @@ class Enclosing:
             open_ and budget.current() is not budget.EXACT
         )
         if opens and not has_bounds(instruction.shape):
-            return _anything(instruction.shape)
+            return enclosed_values.anything_of(instruction.shape)
         value = enclosed_values.points(
             call(op, instruction, [enclosed_values.lows(x) for x in operands], given, first)
         )
@@ -335,13 +348,6 @@ class Enclosing:
             self.openings.append(
                 Opening(computation.name, instruction.name, instruction.opcode, count)
             )
-
-
-def _stacked(values: Sequence[Value], dims: tuple[int, ...]) -> Value:
-    """Arrange a list of scalars, or tuples of them, as arrays of given dimensions."""
-    if isinstance(values[0], tuple):
-        return tuple(_stacked(parts, dims) for parts in zip(*values, strict=True))
-    return moved(lambda *scalars: np.stack(scalars).reshape(dims), *values)
 
 
 def _keeps_type(instruction: Instruction, first: Shape | None) -> bool:
@@ -391,10 +397,3 @@ def _assembled(low: Value, high: Value, nan: Value) -> Value:
     if isinstance(low, tuple):
         return tuple(map(_assembled, low, high, nan))
     return Enclosure(low, low if high is low else high, nan)
-
-
-def _anything(shape: Shape) -> Value:
-    if isinstance(shape, TupleShape):
-        return tuple(map(_anything, shape.elements))
-    assert isinstance(shape, ArrayShape)
-    return anything(shape.dims, shape.element_type) if shape.element_type.is_array else None

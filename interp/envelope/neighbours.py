@@ -18,13 +18,16 @@ _WORDS: dict[int, tuple[Any, Any]] = {
     4: (np.int32, np.uint32),
     8: (np.int64, np.uint64),
 }
+# All bits of a word but its sign. NumPy's iinfo is slow to ask, too.
+_MAGNITUDE: dict[int, Any] = {size: word(np.iinfo(word).max) for size, (word, _) in _WORDS.items()}
 _FEW = 64  # elements: for fewer what is done quickly takes longer
 
 
 class _Facts(NamedTuple):
-    """A float type's bit patterns: signed and unsigned integers of its size, mantissa bits,
+    """A float type's bit patterns: bytes, signed and unsigned integers of that size, mantissa bits,
     infinity."""
 
+    size: int
     word: Any
     unsigned: Any
     mantissa_bits: int
@@ -36,7 +39,7 @@ def _facts(dtype: np.dtype[Any]) -> _Facts:
     word, unsigned = _WORDS[dtype.itemsize]
     info = finfo(dtype)
     largest = int(np.asarray(info.max, dtype).view(word))
-    return _Facts(word, unsigned, int(info.nmant), largest + 1)
+    return _Facts(dtype.itemsize, word, unsigned, int(info.nmant), largest + 1)
 
 
 def moves_by_bits(dtype: np.dtype[Any]) -> bool:
@@ -49,6 +52,9 @@ def moved(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
     the ulp is the larger one. With ``spans`` a power of two that is passed doubles the ulp, as the
     number to be moved may lie anywhere up to the other end. NaN stays."""
     facts = _facts(ends.dtype)
+    if ends.size == 1:
+        number = _moved_number(int(_bits(ends, facts).item()), facts, ulps, upwards, spans)
+        return np.full(ends.shape, number, facts.word).view(ends.dtype)
     is_small = 8 * ulps < 1 << facts.mantissa_bits
     if ends.size < _FEW or not is_small:
         return _moved(ends, facts, ulps, upwards, spans)
@@ -76,7 +82,7 @@ def _is_odd(bits: Array, facts: _Facts, ulps: int) -> Array:
     """Test for floats that :func:`moved` must treat one by one: within ``ulps`` of zero or a power
     of two, near the largest ones, infinities, NaN."""
     word, unsigned = facts.word, facts.unsigned
-    magnitudes = bits & np.iinfo(word).max
+    magnitudes = bits & _MAGNITUDE[bits.itemsize]
     magnitudes -= word(ulps + 1)  # below zero is beyond all others, unsigned
     odd = magnitudes.view(unsigned) > unsigned(facts.infinity - 2 * ulps - 1)
     over_power = bits & word((1 << facts.mantissa_bits) - 1)
@@ -119,7 +125,28 @@ def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) ->
     return np.where(nan, ends, result) if nan.any() else result
 
 
+def _moved_number(bits: int, facts: _Facts, ulps: int, upwards: bool, spans: bool) -> int:
+    """Move one float, of signed bits, as :func:`_moved` does an array, in a twentieth of the
+    time."""
+    most, unit = int(_MAGNITUDE[facts.size]), 1 << facts.mantissa_bits
+    if bits & most > facts.infinity:
+        return bits  # a NaN
+    key = bits if bits >= 0 else bits ^ most
+    over_power = bits & (unit - 1)
+    distance = ulps
+    if key < 0 if upwards else key > 0:  # towards zero
+        if over_power < ulps and abs(key) > 2 * unit:
+            distance += ulps - over_power
+        if spans and unit - over_power < ulps:
+            distance += ulps - (unit - over_power)
+    moved = key + distance if upwards else key - distance
+    if (key < 0) != (moved < 0):  # the two zeros are one number
+        moved += 1 if upwards else -1
+    moved = min(max(moved, -facts.infinity - 1), facts.infinity)
+    return moved if moved >= 0 else moved ^ most
+
+
 def _ordered(bits: Array) -> Array:
     """Map bit patterns to integers ordered as the numbers are, −0 below +0; the map is its own
     inverse."""
-    return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))
+    return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & _MAGNITUDE[bits.itemsize]))

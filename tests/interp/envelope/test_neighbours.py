@@ -1,4 +1,5 @@
-"""Units in the last place: many floats are moved as few are, and as ``nextafter`` moves them."""
+"""Units in the last place: many floats are moved as few are and as one is, and as ``nextafter``
+moves them."""
 
 from __future__ import annotations
 
@@ -39,16 +40,19 @@ def special(dtype: type) -> Array:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("ulps", [1, 2, 5])
 @pytest.mark.parametrize("spans", [False, True])
-def test_many_are_moved_as_few_are(dtype: type, ulps: int, spans: bool) -> None:
+def test_many_are_moved_as_few_are_and_one_is(dtype: type, ulps: int, spans: bool) -> None:
     numbers = special(dtype)
     for upwards in (False, True):
         pieces = [numbers[n : n + _FEW] for n in range(0, len(numbers), _FEW)]
         few = np.concatenate([moved(piece, ulps, upwards, spans) for piece in pieces])
         many = moved(numbers, ulps, upwards, spans)
+        ones = [moved(numbers[n : n + 1], ulps, upwards, spans) for n in range(len(numbers))]
         nan = np.isnan(numbers)
         word = f"u{numbers.dtype.itemsize}"
         np.testing.assert_array_equal(np.isnan(many), nan)
-        np.testing.assert_array_equal(many[~nan].view(word), few[~nan].view(word))
+        for other in few, np.concatenate(ones):
+            assert other.dtype == numbers.dtype
+            np.testing.assert_array_equal(many[~nan].view(word), other[~nan].view(word))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
