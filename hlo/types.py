@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -258,10 +258,15 @@ def same_bounds(one: Shape, other: Shape) -> bool:
 
 
 def leaves(shape: Shape) -> tuple[ArrayShape, ...]:
-    """Flatten a shape to its arrays, in order."""
+    """Flatten a shape to its arrays and tokens, in order."""
     if isinstance(shape, ArrayShape):
         return (shape,)
     found: list[ArrayShape] = []
     for element in shape.elements:
         found += (element,) if isinstance(element, ArrayShape) else leaves(element)
     return tuple(found)
+
+
+def array_leaves(shape: Shape) -> Iterator[ArrayShape]:
+    """Yield the shapes of a shape's arrays, in order, without tokens."""
+    return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
@@ -30,15 +30,20 @@ from hlo import archive
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.operating_system import main_memory
-from hlo.types import ArrayShape, Shape, TupleShape, element_type_of, is_bounded, leaves
-from hlo.values import nested, placed_arrays
+from hlo.types import (
+    ArrayShape,
+    Shape,
+    TupleShape,
+    array_leaves,
+    element_type_of,
+    is_bounded,
+    leaves,
+)
+from hlo.values import Array, Value, nested, placed_arrays
 from hlo_oracle import option_types
 from hlo_oracle.program_paths import program_name
 from interp.exact.conversion import converted
 from interp.values import conforms
-
-Array = np.ndarray
-Value = Array | tuple["Value", ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,12 +272,8 @@ def _declared(module: Module) -> list[_Declared]:
     return [
         _Declared(parameter.name + place, shape)
         for parameter in module.entry.parameters
-        for place, shape in placed_arrays(nested(parameter.shape, _array_shapes(parameter.shape)))
+        for place, shape in placed_arrays(nested(parameter.shape, array_leaves(parameter.shape)))
     ]
-
-
-def _array_shapes(shape: Shape) -> Iterator[ArrayShape]:
-    return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)
 
 
 def from_archive(

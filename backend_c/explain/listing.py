@@ -31,7 +31,7 @@ from backend_c.render.statements import LAUNCH_BOUNDS
 from backend_c.render.translation_units import Program
 from hlo.module import Module
 from hlo.passes.fusion_reasons import Groups
-from hlo.types import leaves
+from hlo.types import array_leaves
 
 # Of rendered C alone: a kernel is a function without a result, whose brace closes it at column 1.
 _FUNCTION = re.compile(
@@ -163,7 +163,7 @@ def _of_products(plan: Plan) -> set[int]:
 def _parameters(before: Module, plan: Plan) -> dict[Buffer, Named]:
     """Map each argument buffer to the parameter that it is, or is part of."""
     entry = before.entry
-    names = (p.name for p in entry.parameters for s in leaves(p.shape) if s.element_type.is_array)
+    names = (p.name for p in entry.parameters for _ in array_leaves(p.shape))
     return {b: Named(entry.name, name) for b, name in zip(plan.arguments, names, strict=True)}
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from backend_c.ir.element import Element, Value, array_reader
 from backend_c.ir.scope import Scope
 from backend_c.lower.columns import Columns
-from backend_c.per_element.storage import arrays_in, as_shaped, local_writer
+from backend_c.per_element.storage import as_shaped, local_writer
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Instruction
 from hlo.passes.effects import has_own_effect
-from hlo.types import ArrayShape, Shape
+from hlo.types import ArrayShape, Shape, array_leaves
 from hlo.walk import call, function_name
 
 
@@ -57,7 +57,7 @@ def nested(
         if name in columns.nested:
             return call(columns.nested[name], instruction, operands, given, operand_shape)
         shape = instruction.shape
-        write = local_writer(arrays_in(shape), scope)
+        write = local_writer([*array_leaves(shape)], scope)
         given["write"] = write
         call(columns.kernels[name], instruction, operands, given, operand_shape)
         write.fill()

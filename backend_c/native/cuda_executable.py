@@ -19,10 +19,10 @@ from backend_c.native.cuda_host_run import HostRun
 from backend_c.native.cuda_launches import Launcher, launch_as_planned
 from backend_c.native.device_arrays import DeviceArray, device_arguments
 from backend_c.native.in_place import is_fixed
-from backend_c.native.marshalling import Array, Memory, Value, arguments, array_leaves, assembled
+from backend_c.native.marshalling import Array, Memory, Value, arguments, assembled
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError, DeviceError
-from hlo.types import ArrayShape, Shape
+from hlo.types import ArrayShape, Shape, array_leaves
 from hlo.values import nested
 
 

@@ -21,12 +21,12 @@ from backend_c.native.in_place import (
     require_fixed,
 )
 from backend_c.native.loaded_library import LoadedLibrary
-from backend_c.native.marshalling import Array, Memory, Value, arguments, array_leaves, assembled
+from backend_c.native.marshalling import Array, Memory, Value, arguments, assembled
 from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
 from backend_c.render.translation_units import Program
 from hlo.errors import ArgumentError, Unsupported
 from hlo.summary import signature
-from hlo.types import Shape
+from hlo.types import Shape, array_leaves
 
 _ALIGNMENT = 64
 _FFI = cffi.FFI()

@@ -15,7 +15,7 @@ import numpy as np
 from backend_c.native.recycled_memory import POOL
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
-from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.values import nested
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
@@ -69,11 +69,6 @@ class Memory:
         yield self.data
         if self.sizes is not None:
             yield self.sizes
-
-
-def array_leaves(shape: Shape) -> Iterator[ArrayShape]:
-    """Yield the array shapes in a shape, in order, without tokens."""
-    return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)
 
 
 def assembled(shape: Shape, memories: Iterator[Memory]) -> Value:

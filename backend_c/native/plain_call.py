@@ -15,9 +15,9 @@ import cffi
 import numpy as np
 
 from backend_c.native.in_place import is_fixed
-from backend_c.native.marshalling import Value, array_leaves
+from backend_c.native.marshalling import Value
 from backend_c.native.recycled_memory import POOL, SMALLEST
-from hlo.types import ArrayShape, Shape
+from hlo.types import ArrayShape, Shape, array_leaves
 from hlo.values import nested
 
 _FFI = cffi.FFI()

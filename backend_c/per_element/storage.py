@@ -9,7 +9,7 @@ from backend_c.ir.element import Element, Value, Writer, array_reader, scalar, z
 from backend_c.ir.loop_ir import Array, Variable
 from backend_c.ir.scope import Scope
 from hlo.errors import Unsupported
-from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.types import ArrayShape, Shape, TupleShape, array_leaves
 
 
 class Storage:
@@ -17,7 +17,7 @@ class Storage:
 
     def __init__(self, shape: Shape, scope: Scope, initial: Value | None = None) -> None:
         self._shape, self._scope = shape, scope
-        self._places = [_place(leaf, scope) for leaf in arrays_in(shape)]
+        self._places = [_place(leaf, scope) for leaf in array_leaves(shape)]
         if initial is not None:
             self.assign(initial)
 
@@ -25,7 +25,7 @@ class Storage:
         """Return readers of the current contents."""
         readers = [
             scalar(leaf, place) if isinstance(place, Variable) else array_reader(place, leaf)
-            for leaf, place in zip(arrays_in(self._shape), self._places, strict=True)
+            for leaf, place in zip(array_leaves(self._shape), self._places, strict=True)
         ]
         return as_shaped(self._shape, readers)
 
@@ -58,11 +58,6 @@ def local_writer(shapes: Sequence[ArrayShape], scope: Scope) -> Writer:
     """Return a writer to local arrays, for a loop nest inside another one."""
     arrays = tuple(local_array(shape, scope) for shape in shapes)
     return Writer(scope, tuple(shapes), arrays, (None,) * len(arrays))
-
-
-def arrays_in(shape: Shape) -> list[ArrayShape]:
-    """List the array shapes in a shape, without tokens."""
-    return [leaf for leaf in leaves(shape) if leaf.element_type.is_array]
 
 
 def readers_in(value: Value) -> list[Element]:

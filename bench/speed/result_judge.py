@@ -17,10 +17,10 @@ import numpy as np
 import backend_c
 import interp
 from bench.speed import answering, catalogue
-from bench.speed.peers.subject import array_leaves
 from hlo import archive
 from hlo.module import Module
 from hlo.program_file import read
+from hlo.types import array_leaves
 from hlo.values import Array, arrays_of, placed_arrays
 from hlo_oracle.peer_verdicts import TRIALS
 from interp.envelope.budget import UNKNOWN, XLA_CPU

@@ -17,7 +17,7 @@ from backend_c.ir.settings import GRAIN, Settings
 from backend_c.lower import buffers
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.libraries import compiled
-from backend_c.native.marshalling import Memory, arguments, array_leaves, assembled
+from backend_c.native.marshalling import Memory, arguments, assembled
 from backend_c.native.toolchain import RUNTIME, run
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import EMBEDDED, OPENMP
@@ -26,6 +26,7 @@ from fuzz.compilers.configurations import Configuration, environment
 from hlo.bit_equality import differences
 from hlo.errors import ToolchainError
 from hlo.module import Module
+from hlo.types import array_leaves
 
 HERE = Path(__file__).parent
 _SECONDS = 300.0

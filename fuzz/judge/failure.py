@@ -22,8 +22,8 @@ from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
 from hlo.opcodes import CALLS, GIVEN, having
 from hlo.passes.inline import inline
-from hlo.types import ArrayShape, Shape, TupleShape, leaves
-from hlo.values import Array, arrays_of
+from hlo.types import ArrayShape, TupleShape, leaves
+from hlo.values import Array, arrays_of, nested
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, contains, is_nan
 from interp.envelope.judgement import Judge, Named
@@ -133,7 +133,7 @@ class Against:
         """Return the compiler's result, None if it has none of the declared shape."""
         outputs = self._declared(module, arrays)
         shape = module.entry.root_instruction.shape
-        return None if outputs is None else _shaped(shape, iter(outputs))
+        return None if outputs is None else nested(shape, iter(outputs))
 
     def culprit(self, module: Module, arrays: tuple[Value, ...]) -> str | None:
         """Return the opcode of the first wrong step on the compiler's own values, None if there is
@@ -242,12 +242,6 @@ def is_step(instruction: Instruction) -> bool:
     """Return whether an instruction computes an array that can be a result."""
     is_array = not isinstance(instruction.shape, TupleShape) and can_be_shown(instruction)
     return is_array and instruction.opcode not in _GIVEN
-
-
-def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:
-    if isinstance(shape, TupleShape):
-        return tuple(_shaped(element, arrays) for element in shape.elements)
-    return next(arrays) if shape.element_type.is_array else None
 
 
 def _is_declared(array: Array, shape: ArrayShape) -> bool:

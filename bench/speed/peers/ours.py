@@ -12,8 +12,8 @@ from backend_c.native.cache import copy_parts, default_directory, open_cache
 from backend_c.native.libraries import build
 from backend_c.native.toolchain import known_compiler
 from backend_c.render.dialect import OPENMP
-from bench.speed.peers.subject import Compiled, Question, Subject, nested
-from hlo.values import arrays_of
+from bench.speed.peers.subject import Compiled, Question, Subject
+from hlo.values import arrays_of, nested
 
 TRIVIAL = """HloModule trivial
 ENTRY main { p = f32[] parameter(0)

@@ -10,8 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from bench.speed.peers.subject import Compiled, Question, Subject, array_leaves
-from hlo.types import ArrayShape
+from bench.speed.peers.subject import Compiled, Question, Subject
+from hlo.types import ArrayShape, array_leaves
 from hlo.values import Array
 
 

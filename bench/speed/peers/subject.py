@@ -3,7 +3,7 @@ called."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import hlo
 from hlo import archive
 from hlo.module import Module
-from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.types import array_leaves
 from hlo.values import Array
 
 
@@ -68,15 +68,3 @@ class Subject:
     call: Callable[[], Any]
     arrays: Callable[[Any], Sequence[Array]]
     compiled: Compiled
-
-
-def array_leaves(shape: Shape) -> Iterator[ArrayShape]:
-    """Yield the array shapes of a shape, without tokens."""
-    return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)
-
-
-def nested(shape: Shape, arrays: Iterator[Array]) -> Any:
-    """Rebuild the value of a shape from its flattened arrays, with None for tokens."""
-    if isinstance(shape, TupleShape):
-        return tuple(nested(part, arrays) for part in shape.elements)
-    return next(arrays) if shape.element_type.is_array else None

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import hlo
-from bench.speed.peers.subject import Compiled, Question, Subject, array_leaves
+from bench.speed.peers.subject import Compiled, Question, Subject
 from fuzz.peers.synchronous_form import synchronous
+from hlo.types import array_leaves
 
 
 def ready(question: Question) -> Subject:

@@ -20,8 +20,8 @@ import numpy as np
 
 from hlo.errors import Error
 from hlo.module import Module
-from hlo.types import ArrayShape, Shape, TupleShape, leaves
-from hlo.values import Array, Value
+from hlo.types import ArrayShape, Shape, array_leaves
+from hlo.values import Array, Value, nested
 from hlo_oracle.frontends.pjrt.modes import PLATFORM
 
 TARGET = "xla_ffi_python_cpu_callback"
@@ -70,11 +70,8 @@ class Callbacks:
         if callback is None:
             raise Error("the program calls Python of another process: it cannot be saved")
         given: Any = [operand for operand in operands if operand is not None]
-        wanted = [leaf for leaf in leaves(shape) if leaf.element_type.is_array]
-        arrays = callback.results(given, wanted)
-        found: Any = [next(arrays) if x.element_type.is_array else None for x in leaves(shape)]
-        list(arrays)
-        value: Value = tuple(found) if isinstance(shape, TupleShape) else found[0]
+        arrays = [*callback.results(given, [*array_leaves(shape)])]
+        value: Value = nested(shape, iter(arrays))
         return value
 
 
