@@ -5,22 +5,43 @@ An uncertain size has no enclosure, since the arrays would differ in shape.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
 from hlo.errors import Unsupported
-from hlo.module import Instruction
+from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import SIZED, having
 from hlo.types import Shape
 from hlo.values import Array
 from interp import bounded_arrays
-from interp.bounded_arrays import Sizes
+from interp.bounded_arrays import Sizes, results_of, sizes_of
 from interp.envelope import budget
 from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, where
 
 PARTS = tuple(map(attrgetter, ("low", "high", "nan")))
 _SIZED = having(SIZED)
+
+
+class Declared(NamedTuple):
+    """Declarations of an instruction: the shape of its first operand, None without one, and the
+    constraints of bounded operands, None if all are static."""
+
+    first: Shape | None
+    sizes: Sizes | None
+
+
+def declared(module: Module, computation: Computation) -> Mapping[str, Declared]:
+    """Collect what each instruction of a computation declares, by name."""
+    shapes = {i.name: i.shape for i in computation.instructions}
+    found = {}
+    for instruction in computation.instructions:
+        given = [shapes[operand] for operand in instruction.operands]
+        sizes = sizes_of(instruction, given, results_of(module, instruction))
+        found[instruction.name] = Declared(given[0] if given else None, sizes)
+    return found
 
 
 def require_certain_sizes(instruction: Instruction, operands: list[Value]) -> None:

@@ -22,7 +22,6 @@ from hlo.types import ArrayShape, Shape
 from hlo.values import Array
 from hlo.verification.verify import verify
 from hlo.walk import Op, Schedule, call, column, follow, function_name, keywords, live, scheduled
-from interp.bounded_arrays import Sizes, results_of, sizes_of
 from interp.envelope import (
     bounded_enclosures,
     budget,
@@ -110,8 +109,8 @@ class Enclosing:
         self._exact_loops = exact_loops(module)
         self._stored = elementwise_chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
-        self._found_facts: dict[tuple[str, str], tuple[Shape | None, Sizes | None]] = {}
-        self._prepared: dict[str, tuple[Schedule, Mapping[str, Shape]]] = {}
+        self._schedules: dict[str, Schedule] = {}
+        self._declared: dict[str, Mapping[str, bounded_enclosures.Declared]] = {}
         self._rules = column("interp.envelope.ops")
         self._ops = column("interp.ops")
         elementwise = (n for n, op in self._ops.items() if op.home == "interp.ops.elementwise")
@@ -119,27 +118,25 @@ class Enclosing:
 
     def run(self, computation: Computation, *arguments: Value) -> Value:
         """Enclose a computation's result, given enclosures of its arguments."""
-        prepared = self._prepared.get(computation.name)
-        if prepared is None:
+        schedule = self._schedules.get(computation.name)
+        if schedule is None:
             names = live(computation, lambda instruction: False)
             order = [i for i in computation.instructions if i.name in names]
-            prepared = scheduled(computation, order), {i.name: i.shape for i in order}
-            self._prepared[computation.name] = prepared
-        schedule, shapes = prepared
+            schedule = self._schedules[computation.name] = scheduled(computation, order)
         if self._exact.is_bounded:
             parameters = (parameter.shape for parameter in computation.parameters)
             arguments = tuple(map(bounded_enclosures.filled, arguments, parameters))
-        return follow(schedule, arguments, partial(self.apply, computation, shapes))
+        return follow(schedule, arguments, partial(self.apply, computation))
 
     def apply(
-        self,
-        computation: Computation,
-        shapes: Mapping[str, Shape],
-        instruction: Instruction,
-        operands: list[Value],
+        self, computation: Computation, instruction: Instruction, operands: list[Value]
     ) -> Value:
         """Enclose one instruction, given enclosures of its operands."""
-        first, sizes = self._facts(computation, shapes, instruction)
+        declared = self._declared.get(computation.name)
+        if declared is None:  # the same for all trips of a loop
+            declared = bounded_enclosures.declared(self._module, computation)
+            self._declared[computation.name] = declared
+        first, sizes = declared[instruction.name]
         if sizes is not None:
             bounded_enclosures.require_certain_sizes(instruction, operands)
             operands = bounded_enclosures.agreed(sizes, operands)
@@ -165,19 +162,6 @@ class Enclosing:
             return result
         with budget.using(self._budget(computation, instruction)):
             return constant_sums.admitted(result, operands[constant])
-
-    def _facts(
-        self, computation: Computation, shapes: Mapping[str, Shape], instruction: Instruction
-    ) -> tuple[Shape | None, Sizes | None]:
-        """Return the declared shape of the first operand, and the constraints of bounded operands;
-        both are found once, however often a loop comes by."""
-        name = computation.name, instruction.name
-        found = self._found_facts.get(name)
-        if found is None:
-            given = [shapes[operand] for operand in instruction.operands]
-            sizes = sizes_of(instruction, given, results_of(self._module, instruction))
-            found = self._found_facts[name] = given[0] if given else None, sizes
-        return found
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
         """Choose the budget of an instruction. One whose value only becomes a result is rounded to

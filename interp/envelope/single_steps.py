@@ -20,7 +20,6 @@ class EnclosedSteps:
     def __init__(self, module: Module, *, peer: Budget, seed: int = 0) -> None:
         self._enclosing = Enclosing(module)
         self._entry, self._peer = module.entry, peer
-        self._shapes = {i.name: i.shape for i in module.entry.instructions}
         self._generator = random.Generator(seed % 2**64)
 
     def value(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
@@ -28,4 +27,4 @@ class EnclosedSteps:
         rule applies."""
         drawing = random.going_on(self._generator)
         with np.errstate(all="ignore"), drawing, budget.using(self._peer):
-            return self._enclosing.apply(self._entry, self._shapes, instruction, list(operands))
+            return self._enclosing.apply(self._entry, instruction, list(operands))
