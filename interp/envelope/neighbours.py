@@ -18,18 +18,16 @@ _WORDS: dict[int, tuple[Any, Any]] = {
     4: (np.int32, np.uint32),
     8: (np.int64, np.uint64),
 }
-# All bits of a word but its sign. NumPy's iinfo is slow to ask, too.
-_MAGNITUDE: dict[int, Any] = {size: word(np.iinfo(word).max) for size, (word, _) in _WORDS.items()}
 _FEW = 64  # elements: for fewer what is done quickly takes longer
 
 
 class _Facts(NamedTuple):
-    """A float type's bit patterns: bytes, signed and unsigned integers of that size, mantissa bits,
-    infinity."""
+    """A float type's bit patterns: signed and unsigned integers of its size, the bits of a
+    magnitude, mantissa bits, infinity."""
 
-    size: int
     word: Any
     unsigned: Any
+    magnitude: int
     mantissa_bits: int
     infinity: int
 
@@ -39,7 +37,7 @@ def _facts(dtype: np.dtype[Any]) -> _Facts:
     word, unsigned = _WORDS[dtype.itemsize]
     info = finfo(dtype)
     largest = int(np.asarray(info.max, dtype).view(word))
-    return _Facts(dtype.itemsize, word, unsigned, int(info.nmant), largest + 1)
+    return _Facts(word, unsigned, int(np.iinfo(word).max), int(info.nmant), largest + 1)
 
 
 def moves_by_bits(dtype: np.dtype[Any]) -> bool:
@@ -82,7 +80,7 @@ def _is_odd(bits: Array, facts: _Facts, ulps: int) -> Array:
     """Test for floats that :func:`moved` must treat one by one: within ``ulps`` of zero or a power
     of two, near the largest ones, infinities, NaN."""
     word, unsigned = facts.word, facts.unsigned
-    magnitudes = bits & _MAGNITUDE[bits.itemsize]
+    magnitudes = bits & word(facts.magnitude)
     magnitudes -= word(ulps + 1)  # below zero is beyond all others, unsigned
     odd = magnitudes.view(unsigned) > unsigned(facts.infinity - 2 * ulps - 1)
     over_power = bits & word((1 << facts.mantissa_bits) - 1)
@@ -100,7 +98,7 @@ def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) ->
     """Move floats by ulps in all cases: across powers of two, through zero, and to infinity."""
     word, mantissa_bits = facts.word, facts.mantissa_bits
     bits = _bits(ends, facts)
-    keys = _ordered(bits)
+    keys = _ordered(bits, facts)
     steps = np.full((), ulps, word)
     moved = keys + steps if upwards else keys - steps
     # Towards zero units halve below a power of two, of normal numbers.
@@ -120,15 +118,15 @@ def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) ->
         moved = moved + through_zero if upwards else moved - through_zero
     top = word(facts.infinity)
     moved = np.clip(moved, -top - word(1), top)
-    result: Array = _ordered(moved).view(ends.dtype)
+    result: Array = _ordered(moved, facts).view(ends.dtype)
     nan = np.isnan(ends)
     return np.where(nan, ends, result) if nan.any() else result
 
 
 def _moved_number(bits: int, facts: _Facts, ulps: int, upwards: bool, spans: bool) -> int:
-    """Move one float, of signed bits, as :func:`_moved` does an array, in a twentieth of the
+    """Move one float, of signed bits, as :func:`_moved` does an array, in a fraction of the
     time."""
-    most, unit = int(_MAGNITUDE[facts.size]), 1 << facts.mantissa_bits
+    most, unit = facts.magnitude, 1 << facts.mantissa_bits
     if bits & most > facts.infinity:
         return bits  # a NaN
     key = bits if bits >= 0 else bits ^ most
@@ -146,7 +144,7 @@ def _moved_number(bits: int, facts: _Facts, ulps: int, upwards: bool, spans: boo
     return moved if moved >= 0 else moved ^ most
 
 
-def _ordered(bits: Array) -> Array:
+def _ordered(bits: Array, facts: _Facts) -> Array:
     """Map bit patterns to integers ordered as the numbers are, −0 below +0; the map is its own
     inverse."""
-    return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & _MAGNITUDE[bits.itemsize]))
+    return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & facts.word(facts.magnitude)))
