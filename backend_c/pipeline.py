@@ -45,13 +45,13 @@ from backend_c.native.cuda_emulation import (
 )
 from backend_c.native.cuda_executable import CudaExecutable
 from backend_c.native.executable import Executable
-from backend_c.native.libraries import build
+from backend_c.native.kept_programs import built_program
 from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.toolchain import known_compiler
 from backend_c.probe.verdict import trusted
 from backend_c.profiler import Profiler
 from backend_c.render.dialect import CUDA, DIALECTS, EMBEDDED, OPENMP, Dialect
-from backend_c.render.translation_units import render_plan, render_plans
+from backend_c.render.translation_units import Program, render_plan, render_plans
 from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
 from hlo.passes.pipelines import run
@@ -165,17 +165,21 @@ def compiled(
     module: Module, settings: Settings, threads: int | None = None, cache: Directory | None = None
 ) -> Executable:
     """Compile a module by given settings; raise as :func:`compile`."""
-    # The cache is asked after rendering: its key is the C itself, not the module.
-    program = render_plan(lowered(module, settings), OPENMP)
     kept = open_cache(cache or default_directory(os.environ))
     compiler = trusted(known_compiler(os.environ, kept), kept)
-    library = build(program.sources, compiler, kept)
+    render = partial(_rendered, module, settings)
+    library, program = built_program(module, settings, compiler, kept, render)
     profiler = Profiler(module, settings, _PIPELINE[settings.numerics], compiler, kept)
     entry = module.entry
     parameters = [(p.name, p.shape) for p in entry.parameters]
     return Executable(
         LoadedLibrary(library), program, parameters, entry.root_instruction.shape, threads, profiler
     )
+
+
+def _rendered(module: Module, settings: Settings) -> Program:
+    """Verify, lower and render a module."""
+    return render_plan(lowered(module, settings), OPENMP)
 
 
 def emulate(module: Module, numerics: str = "exact", cache: Directory | None = None) -> Emulated:

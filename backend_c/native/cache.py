@@ -25,7 +25,8 @@ _LIBRARY, _HASH, _NOTE, _KNOWN = ".so", ".sha256", ".note", ".known"
 HEADERS = ".gch"  # headers that gcc has read
 OBJECT = ".o"  # what libraries are linked with
 CUBIN = ".cubin"  # kernels for a GPU
-_BUILT = (_LIBRARY, HEADERS, OBJECT, CUBIN)
+PROGRAM = ".program"  # what calls of a library need
+_BUILT = (_LIBRARY, HEADERS, OBJECT, CUBIN, PROGRAM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from backend_c.native.in_place import (
 from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.marshalling import Array, Memory, Value, arguments, assembled
 from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
-from backend_c.render.translation_units import Program
 from hlo.errors import ArgumentError, Unsupported
 from hlo.summary import signature
 from hlo.types import Shape, array_leaves
@@ -32,6 +31,26 @@ _ALIGNMENT = 64
 _FFI = cffi.FFI()
 _TABLE = _FFI.typeof("void *[]")
 _SEED = 0xFFFF_FFFF_FFFF_FFFF  # C takes 64 bits of it
+
+
+class CallableProgram(Protocol):
+    """Hold what calls of a compiled program need (:class:`backend_c.render.Program`)."""
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Return the C by file name."""
+
+    @property
+    def constants(self) -> bytes:
+        """Return the block of constants."""
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Return how much memory a call needs beside its arguments and results."""
+
+    @property
+    def number(self) -> int | None:
+        """Return which of a library's programs it is; None if there is only one."""
 
 
 class Explains(Protocol):
@@ -58,7 +77,7 @@ class Executable:
     def __init__(
         self,
         library: LoadedLibrary,
-        program: Program,
+        program: CallableProgram,
         parameters: Sequence[tuple[str, Shape]],
         result: Shape,
         threads: int | None = None,

@@ -7,15 +7,12 @@ with our warnings); one that gets answers wrong loses optimisations, what costs 
 from __future__ import annotations
 
 import json
-import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 
-import hlo
-from backend_c.native.cache import Cache, noted, remembered, stamp, take_note
+from backend_c.native.cache import Cache, noted, take_note
+from backend_c.native.generator_digest import generator_digest
 from backend_c.native.toolchain import Compiler, digest, processor, takes
 from backend_c.probe import trial
 from backend_c.probe.questions import Question, questions
@@ -23,9 +20,6 @@ from backend_c.probe.trial import Failure
 from hlo.errors import CompilerWarning, ToolchainError
 
 Ask = Callable[[Compiler], Failure | None]
-
-_PACKAGES = (str(Path(__file__).parents[1]), str(Path(hlo.__file__).parent))
-_DECIDED = (".py", ".h", ".c", ".txt")  # files that decide what is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +75,16 @@ def trusted(compiler: Compiler, cache: Cache, asked: Sequence[Question] | None =
     """Return the compiler with flags that give all known answers.
 
     ``asked`` are all questions by default. They are asked once for each command, version, list of
-    flags, processor and text of this package; then the cache knows. Warns with a CompilerWarning
-    if flags are not those as shipped; raises ToolchainError if none are right.
+    flags, processor and text of this package, which has the questions, too; then the cache knows.
+    Warns with a CompilerWarning if flags are not those as shipped; raises ToolchainError if none
+    are right.
     """
-    asked = tuple(questions()) if asked is None else asked
-    own = [*compiler.command, compiler.version, *compiler.flags]
-    key = digest([*own, processor(), _sources(cache), *(question.name for question in asked)])
+    own = [*compiler.command, compiler.version, *compiler.flags, processor()]
+    names = ["all"] if asked is None else [question.name for question in asked]
+    key = digest([*own, generator_digest(cache), *names])
     note = noted(cache, key)
     if note is None:
-        files = trial.sources(asked)
+        files = trial.sources(tuple(questions()) if asked is None else asked)
         verdict = judged(compiler, lambda other: trial.failure(other, files, cache))
         take_note(cache, key, json.dumps((verdict.build, verdict.right, verdict.why)))
     else:
@@ -138,29 +133,3 @@ def _telling(flags: Sequence[str]) -> str:
     """Join the flags that matter in a message: optimisation and processor."""
     kept = [f for f in flags if f.startswith(("-O", "-m", "-fopenmp", "-fno-tree", "-fno-", "-w"))]
     return " ".join(kept) or "no flags"
-
-
-@lru_cache(8)
-def _sources(cache: Cache) -> str:
-    """Hash the files that determine the generated C, on which a verdict depends.
-
-    The cache keeps the hash under the files' stamps: to read the files takes 20 times as long.
-    """
-    files = sorted(path for root in _PACKAGES for path in _deciding(root))
-    key = digest(["sources", *map(stamp, files)])
-    return remembered(cache, key, lambda: digest([part for path in files for part in _text(path)]))
-
-
-def _deciding(directory: str) -> Iterator[str]:
-    """Yield the paths below a directory of files that determine the generated C."""
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _deciding(entry.path)
-            elif entry.name.endswith(_DECIDED):
-                yield entry.path
-
-
-def _text(path: str) -> tuple[str, str]:
-    """Return a file's name and contents."""
-    return os.path.basename(path), Path(path).read_text("utf-8")

@@ -1,0 +1,157 @@
+"""Keep what calls of a compiled program need, by the module it was compiled from.
+
+A module that was compiled before is not verified, lowered and rendered again: its text, the
+settings, the compiler and the generator (:mod:`backend_c.native.generator_digest`) decide the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import hlo
+from backend_c.ir.settings import Settings
+from backend_c.native.cache import PROGRAM, Cache, found, publish, workspace
+from backend_c.native.executable import CallableProgram
+from backend_c.native.generator_digest import generator_digest, is_as_loaded
+from backend_c.native.libraries import build
+from backend_c.native.toolchain import Compiler, digest, processor
+from backend_c.render.translation_units import Program
+from hlo.errors import ToolchainError
+from hlo.literal import Literal
+from hlo.module import Module
+
+_MOST = 64 << 20  # bytes of constants in a kept program: more would drive out many libraries
+
+
+@dataclass(frozen=True, slots=True)
+class KeptProgram:
+    """Hold what calls of a kept program need; its ``sources`` are rendered when they are read."""
+
+    library: Path
+    constants: bytes
+    workspace_bytes: int
+    sources: Mapping[str, str]
+    number: None = None  # the library has this one program
+
+
+class LateSources(Mapping[str, str]):
+    """Hold translation units by file name, rendered when the first one is asked for."""
+
+    def __init__(self, render: Callable[[], Mapping[str, str]]) -> None:
+        self._render = render
+        self._rendered: Mapping[str, str] | None = None
+
+    def _all(self) -> Mapping[str, str]:
+        if self._rendered is None:
+            self._rendered = self._render()
+        return self._rendered
+
+    def __getitem__(self, name: str) -> str:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def built_program(
+    module: Module,
+    settings: Settings,
+    compiler: Compiler,
+    cache: Cache,
+    render: Callable[[], Program],
+) -> tuple[Path, CallableProgram]:
+    """Return a module's library, and what calls of it need: as kept, else rendered and compiled.
+
+    ``render`` verifies, lowers and renders the module; what it raises is raised, as is build's
+    ToolchainError. The library of a module that is new may be in the cache, too: its key is the C.
+    """
+    if not is_as_loaded():
+        program = render()
+        return build(program.sources, compiler, cache), program
+    key = _key(module, settings, compiler, cache)
+    kept = _kept(cache, key, lambda: render().sources)
+    if kept is not None:
+        return kept.library, kept
+    program = render()
+    library = build(program.sources, compiler, cache)
+    _keep(cache, key, library, program)
+    return library, program
+
+
+def _key(module: Module, settings: Settings, compiler: Compiler, cache: Cache) -> str:
+    """Hash all that a program and its library depend on."""
+    own = [*compiler.command, compiler.version, *compiler.flags, processor()]
+    made = [module_digest(module), repr(settings), generator_digest(cache)]
+    return digest(["program", *made, *own])
+
+
+def _kept(cache: Cache, key: str, render: Callable[[], Mapping[str, str]]) -> KeptProgram | None:
+    """Return the program kept under a key, if its library is in the cache, too; else None."""
+    file = found(cache, key, PROGRAM)
+    if file is None:
+        return None
+    try:
+        header, _, constants = file.read_bytes().partition(b"\n")
+    except OSError:  # another process has just removed it
+        return None
+    library_key, workspace_bytes = json.loads(header)
+    library = found(cache, library_key)
+    if library is None:
+        return None
+    return KeptProgram(library, constants, workspace_bytes, LateSources(render))
+
+
+def _keep(cache: Cache, key: str, library: Path, program: Program) -> None:
+    """Keep a program and which library it is in, if its constants are not too large; do without
+    where the cache cannot be written."""
+    if len(program.constants) > _MOST:
+        return
+    header = json.dumps((library.stem, program.workspace_bytes)).encode()
+    with suppress(OSError, ToolchainError), workspace(cache) as directory:
+        written = Path(directory) / "kept.program"
+        written.write_bytes(header + b"\n" + program.constants)
+        publish(cache, key, written, PROGRAM)
+
+
+def module_digest(module: Module) -> str:
+    """Hash a module without what does not change its results: annotations, the text's positions."""
+    hashed = hashlib.sha256(
+        hlo.format(_without_annotations(module), large_constants=False).encode()
+    )
+    for computation in module.computations:
+        for instruction in computation.instructions:
+            literal = instruction.attributes.get("literal")
+            if isinstance(literal, Literal):
+                for part in _bytes(literal):
+                    hashed.update(part)
+    return hashed.hexdigest()
+
+
+def _without_annotations(module: Module) -> Module:
+    """Remove the annotations of computations and instructions, and the tables of locations."""
+    computations = tuple(
+        replace(
+            computation,
+            instructions=tuple(i._replace(annotations={}) for i in computation.instructions),
+            annotations={},
+        )
+        for computation in module.computations
+    )
+    return replace(module, computations=computations, preamble="")
+
+
+def _bytes(literal: Literal) -> Iterator[bytes]:
+    """Yield the bytes of a literal's arrays."""
+    if isinstance(literal.value, tuple):
+        for element in literal.value:
+            yield from _bytes(element)
+    elif literal.value is not None:
+        yield literal.value.tobytes()
