@@ -1,7 +1,8 @@
 """Represent a program as data: Module, Computation, Instruction.
 
 Names are the identity of things: operands and called computations are names, the order is the
-text's. ``attributes`` change the result and hold values; ``annotations`` do not and hold text.
+text's. ``attributes`` change the result and hold values; ``annotations`` hold text, and do not, but
+for the ``backend_config`` of a custom call and the pairs of ranks of sends (docs/text.md).
 """
 
 from __future__ import annotations

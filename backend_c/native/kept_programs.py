@@ -23,7 +23,7 @@ from backend_c.native.toolchain import Compiler, digest, processor
 from backend_c.render.translation_units import Program
 from hlo.errors import ToolchainError
 from hlo.literal import Literal
-from hlo.module import Module
+from hlo.module import Instruction, Module
 
 _MOST = 64 << 20  # bytes of constants in a kept program: more would drive out many libraries
 
@@ -122,10 +122,9 @@ def _keep(cache: Cache, key: str, library: Path, program: Program) -> None:
 
 
 def module_digest(module: Module) -> str:
-    """Hash a module without what does not change its results: annotations, the text's positions."""
-    hashed = hashlib.sha256(
-        hlo.format(_without_annotations(module), large_constants=False).encode()
-    )
+    """Hash a module without where it comes from: metadata, tables of locations, the positions in
+    its text. Other annotations stay: a custom call may read its ``backend_config``."""
+    hashed = hashlib.sha256(hlo.format(_without_locations(module), large_constants=False).encode())
     for computation in module.computations:
         for instruction in computation.instructions:
             literal = instruction.attributes.get("literal")
@@ -135,17 +134,20 @@ def module_digest(module: Module) -> str:
     return hashed.hexdigest()
 
 
-def _without_annotations(module: Module) -> Module:
-    """Remove the annotations of computations and instructions, and the tables of locations."""
+def _without_locations(module: Module) -> Module:
+    """Remove the metadata of instructions, and the tables that it refers to."""
     computations = tuple(
-        replace(
-            computation,
-            instructions=tuple(i._replace(annotations={}) for i in computation.instructions),
-            annotations={},
-        )
+        replace(computation, instructions=tuple(map(_without_metadata, computation.instructions)))
         for computation in module.computations
     )
     return replace(module, computations=computations, preamble="")
+
+
+def _without_metadata(instruction: Instruction) -> Instruction:
+    if "metadata" not in instruction.annotations:
+        return instruction
+    kept = {name: text for name, text in instruction.annotations.items() if name != "metadata"}
+    return instruction._replace(annotations=kept)
 
 
 def _bytes(literal: Literal) -> Iterator[bytes]:

@@ -39,7 +39,7 @@ def format(module: Module, dialect: str = "short", large_constants: bool = True)
     ``dialect`` is ``short`` or ``long``; without ``large_constants`` those of more than ten
     elements are written ``{...}``. ``canonical`` gives equal texts for modules that differ in names
     and in where they come from only (see :mod:`hlo.text.canonical`): reading it gives the same
-    program under other names.
+    program under other names, but for the ``backend_config`` of custom calls, which XLA leaves out.
     """
     style = _STYLES.get(dialect)
     if style is None and dialect != "canonical":

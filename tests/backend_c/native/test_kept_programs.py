@@ -101,6 +101,23 @@ def test_another_module_is_rendered(directory: Path, change: tuple[str, str]) ->
         run(hlo.parse(_TEXT.replace(*change)), directory)
 
 
+def test_what_a_custom_call_is_configured_to_do_makes_another_module(empty: Path) -> None:
+    """The lower and the upper triangle of a matrix have other factors."""
+    text = """HloModule m
+    ENTRY e {
+      x = f32[2,2] parameter(0)
+      f = (f32[2,2], s32[]) custom-call(x), custom_call_target="lapack_spotrf_ffi",
+        backend_config={uplo = 76 : ui8}
+      ROOT r = f32[2,2] get-tuple-element(f), index=0
+    }
+    """
+    x = np.array([[4, 8], [2, 36]], np.float32)
+    for uplo, offset in (("76", 1), ("85", 4)):
+        module = hlo.parse(text.replace("76", uplo))
+        factor = backend_c.compile(module, cache=empty)(x)
+        assert np.trace(factor) != 0 and offset in (factor[0, 1], factor[1, 0])
+
+
 @pytest.mark.usefixtures("without_rendering")
 def test_other_numerics_are_rendered(directory: Path) -> None:
     with pytest.raises(AssertionError, match="rendered"):
