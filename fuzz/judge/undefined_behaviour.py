@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo.attributes import Window
 from hlo.bit_equality import differences
 from hlo.errors import Error
 from hlo.module import Module
@@ -17,6 +18,7 @@ from hlo.values import Array
 from hlo.walk import Callee, Op, column
 from interp.bounded_arrays import any_bounds
 from interp.evaluator import Evaluation
+from interp.windows import places
 
 _FUEL = 1 << 18
 _MOST = 64  # elements of a row, and rows, of which all pairs are compared
@@ -143,6 +145,19 @@ def _narrows(*operands: Array, shape: ArrayShape, **_: Any) -> str | None:
     )
 
 
+def _scatters(
+    operand: Array,
+    source: Array,
+    init: Array,
+    *,
+    window: Window = Window(),  # noqa: B008  (frozen)
+    **_: Any,
+) -> str | None:
+    """Return whether a bounded source has another size than there are windows of the operand."""
+    windows = tuple(map(places, window.dimensions, operand.shape))
+    return None if source.shape == windows else "operands of different sizes"
+
+
 Checks = Mapping[str, Callable[..., str | None]]
 
 _MEANINGLESS: Checks = {
@@ -157,4 +172,5 @@ _OPEN: Checks = {
     "dot": _narrows,
     "reduce": _reduces,
     "reduce_window": _reduces,
+    "select_and_scatter": _scatters,
 }

@@ -237,6 +237,12 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = f32[<=3] parameter(0)\n y = f32[3] parameter(1)\n ROOT r = f32[] constant(nan)",
         (np.zeros(2, np.float32), np.array([1, 2, np.inf], np.float32)),
     ),
+    "a source of another size than there are windows": Open(
+        "x = f32[3] parameter(0)\n s = f32[<=3] parameter(1)\n i = f32[] constant(0)\n"
+        " ROOT r = f32[3] select-and-scatter(x, s, i), window={size=1}, select=ge, scatter=sum",
+        "x = f32[3] parameter(0)\n s = f32[<=3] parameter(1)\n ROOT r = f32[3] constant({0, 7, 0})",
+        (np.ones(3, np.float32), np.zeros(0, np.float32)),
+    ),
     "what is in an array that grows": Open(
         "x = f32[<=3] parameter(0)\n n = s32[] constant(3)\n"
         " ROOT r = f32[<=3] set-dimension-size(x, n), dimensions={0}",
