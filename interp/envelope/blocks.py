@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from hlo.values import Array
-from interp.envelope.enclosure import Enclosure
+from interp.envelope.enclosure import Enclosure, is_ever
 
 BLOCK = 1 << 14  # elements: the dozen arrays of f32 that a rule works on fit into 1 MiB
 
@@ -36,7 +36,7 @@ def in_blocks(
     low = _joined([part.low for part in parts], shape)
     is_point = all(part.is_point for part in parts)
     high = low if is_point else _joined([part.high for part in parts], shape)
-    if any(part.nan.any() for part in parts):
+    if any(is_ever(part.nan) for part in parts):
         return Enclosure(low, high, _joined([part.nan for part in parts], shape))
     return Enclosure(low, high, np.broadcast_to(np.False_, shape))
 

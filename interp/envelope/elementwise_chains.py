@@ -250,6 +250,8 @@ def _is_exact(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> 
     """Test where a rounded result equals the real one: infinities and zeros that come from infinite
     and zero operands, and sums of certain numbers without a rounding error."""
     one = result.low == result.high
+    if not one.any():
+        return np.asarray(one)
     special = settled(*operands) & (np.isinf(result.low) | (result.low == 0)) & one
     if opcode not in _SUMS or result.element_type.bits > 64:
         return np.asarray(special)

@@ -37,6 +37,7 @@ from interp.envelope.enclosure import (
     Value,
     all_certain,
     anything,
+    is_ever,
     moved,
     opened_where_nan,
 )
@@ -309,7 +310,7 @@ class Enclosing:
     ) -> Value:
         """Apply an op that has no rule: the exact result for certain operands, else anything."""
         given = limited(keywords(self._module, instruction, self._exact.enter))
-        open_ = instruction.opcode == "bitcast" and any(x.nan.any() for x in operands)
+        open_ = instruction.opcode == "bitcast" and any(is_ever(x.nan) for x in operands)
         opens = not all(map(enclosed_values.certain, operands)) or (
             open_ and budget.current() is not budget.EXACT
         )
@@ -367,7 +368,7 @@ def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
     """Enclose each result element by the hull of all data; anything if one may be NaN."""
     element_type = data[0].element_type
     values = [x for x in data if x.low.size]
-    if not values or any(x.nan.any() for x in values) or element_type.is_complex:
+    if not values or any(is_ever(x.nan) for x in values) or element_type.is_complex:
         return anything(dims, element_type)
     low, high = min(x.low.min() for x in values), max(x.high.max() for x in values)
     return Enclosure(*(np.broadcast_to(part, dims) for part in (low, high, np.False_)))

@@ -17,11 +17,14 @@ from interp.envelope.enclosure import (
     all_certain,
     anything,
     between,
+    either,
     finfo,
     is_certain,
+    is_ever,
     is_nan,
     largest,
     least,
+    nan_among,
     outward,
     represents_infinity,
     where,
@@ -76,6 +79,26 @@ def kept_in_f32(operand: Enclosure) -> tuple[Array, Enclosure] | None:
     return np.asarray(lost), wide
 
 
+def are_normal(*operands: Enclosure) -> bool:
+    """Test for f32 and f64 whose ends are all normal numbers, neither zero nor subnormal, infinite
+    or NaN, and of which NaN is not legal: most values. They are not flushed, and nothing of them is
+    :func:`settled`."""
+    return all(
+        x.low.dtype.char in "fd" and not is_ever(x.nan) and all(map(_is_normal, x.ends()))
+        for x in operands
+    )
+
+
+def _is_normal(end: Array) -> bool:
+    if not end.size:
+        return True
+    magnitudes, info = np.abs(end), finfo(end.dtype)
+    least_one = np.minimum.reduce(magnitudes, None)
+    return bool(
+        least_one >= info.smallest_normal and np.maximum.reduce(magnitudes, None) <= info.max
+    )
+
+
 def _may_be_small(end: Array) -> bool:
     """Test whether any element is zero or subnormal: most arrays have none, and this takes fewer
     passes than the treatment of those."""
@@ -126,7 +149,7 @@ def finished(
             low, high = _with_flushed(low, high)
         low, high = of_either_sign(low, high)
     found = between(low, high, nan)
-    if not peer.keeps_wide or not found.nan.any() or represents_infinity(element_type):
+    if not peer.keeps_wide or represents_infinity(element_type) or not is_ever(found.nan):
         return found
     # What is more than the largest number may be kept, and become less by what follows.
     return where(found.nan, anything(low.shape, element_type), found)
@@ -210,24 +233,24 @@ def monotone(
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> Rule:
     """Make the rule of a function that grows (sign 1) or falls (-1) in each operand.
-    ``invalid(operands…)`` tests where it may be NaN though no end shows it; results are clipped to
-    ``within``."""
+    ``invalid(operands…)`` tests where it may be NaN though no end shows it, of operands that are
+    not normal numbers; results are clipped to ``within``."""
 
     def rule(*operands: Enclosure) -> Enclosure:
-        ends = tuple(map(flushed, operands))
+        has_normal = are_normal(*operands)
+        ends = operands if has_normal else tuple(map(flushed, operands))
         low = function(*(x.low if s > 0 else x.high for x, s in zip(ends, signs)))
         points = all(x.is_point for x in ends)
         high = (
             low if points else function(*(x.high if s > 0 else x.low for x, s in zip(ends, signs)))
         )
-        nan = is_nan(low) | is_nan(high)
-        for operand in operands:
-            nan = nan | operand.nan
+        nan = either(nan_among(low, high), *(operand.nan for operand in operands))
         if not points:
-            if invalid is not None:
+            if invalid is not None and not has_normal:
                 nan = nan | invalid(*ends)
-            low, high = one_sided(low, high)
-        result = finished(opcode, low, high, nan, settled(*ends))
+            if is_ever(nan):
+                low, high = one_sided(low, high)
+        result = finished(opcode, low, high, nan, None if has_normal else settled(*ends))
         return clipped(result, *within) if np.isfinite(within).any() else result
 
     return rule

@@ -57,13 +57,14 @@ def moved(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
     if ends.size < _FEW or not is_small:
         return _moved(ends, facts, ulps, upwards, spans)
     bits = _bits(ends, facts)
-    signs = bits >> (8 * bits.itemsize - 1)
-    step = ulps if upwards else -ulps
-    result: Array = bits + ((signs ^ step) - signs)  # bits grow with the magnitude
-    odd = _is_odd(bits, facts, ulps)
-    if odd.any():
-        result[odd] = _bits(_moved(ends[odd], facts, ulps, upwards, spans), facts)
-    return result.view(ends.dtype)
+    steps = bits >> (8 * bits.itemsize - 1)
+    steps |= facts.word(1)  # bits grow with the magnitude
+    steps *= facts.word(ulps if upwards else -ulps)
+    steps += bits
+    odd = np.flatnonzero(_is_odd(ends, bits, facts, ulps))
+    if odd.size:
+        steps.put(odd, _bits(_moved(ends.take(odd), facts, ulps, upwards, spans), facts))
+    return np.asarray(steps.view(ends.dtype))
 
 
 def stepped(numbers: Array, mask: Array, *, upwards: bool) -> Array:
@@ -76,17 +77,16 @@ def stepped(numbers: Array, mask: Array, *, upwards: bool) -> Array:
     return np.asarray((bits + steps if upwards else bits - steps).view(np.float32))
 
 
-def _is_odd(bits: Array, facts: _Facts, ulps: int) -> Array:
-    """Test for floats that :func:`moved` must treat one by one: within ``ulps`` of zero or a power
-    of two, near the largest ones, infinities, NaN."""
-    word, unsigned = facts.word, facts.unsigned
-    magnitudes = bits & word(facts.magnitude)
-    magnitudes -= word(ulps + 1)  # below zero is beyond all others, unsigned
-    odd = magnitudes.view(unsigned) > unsigned(facts.infinity - 2 * ulps - 1)
-    over_power = bits & word((1 << facts.mantissa_bits) - 1)
-    over_power -= word(ulps)
-    odd |= over_power.view(unsigned) > unsigned((1 << facts.mantissa_bits) - 2 * ulps)
-    return np.asarray(odd)
+def _is_odd(ends: Array, bits: Array, facts: _Facts, ulps: int) -> Array:
+    """Test for floats that :func:`moved` must treat one by one: within ``ulps`` of zero, infinity
+    or another power of two, and NaN."""
+    # The mantissa is that near to 0, modulo 2 to its bits.
+    near = bits + facts.word(ulps)
+    near &= facts.word((1 << facts.mantissa_bits) - 1)
+    odd = np.asarray(near <= facts.word(2 * ulps))
+    if np.isnan(ends.max()):
+        odd |= np.isnan(ends)
+    return odd
 
 
 def _bits(ends: Array, facts: _Facts) -> Array:

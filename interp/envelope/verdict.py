@@ -10,7 +10,7 @@ import numpy as np
 
 from hlo.values import Array
 from interp.envelope.blocks import BLOCK, in_blocks_of
-from interp.envelope.enclosure import Enclosure, contains, finfo, is_nan
+from interp.envelope.enclosure import Enclosure, contains, finfo, is_ever, is_nan
 from interp.exact.conversion import type_of
 
 EQUAL, WITHIN, UNDETERMINED, OUTSIDE = "equal", "within", "undetermined", "outside"
@@ -148,7 +148,7 @@ def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Ar
         return np.broadcast_to(np.False_, legal.shape)
     low, high, middle = (_wide(x) for x in (legal.low, legal.high, exact))
     known = np.abs(high - low) <= widest * np.maximum(np.abs(middle), around)
-    if known.all() and not legal.nan.any():
+    if known.all() and not is_ever(legal.nan):
         return np.broadcast_to(np.False_, legal.shape)
     # The width of a single infinity is inf - inf = NaN, which the comparison above takes for
     # unknown.
@@ -161,7 +161,7 @@ def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Ar
 def _is_surely_narrow(legal: Enclosure, exact: Array, widest: float, around: float) -> bool:
     """Test quickly whether no interval is wide, in the array's own type: 1 % is left for its
     roundings. Mostly this saves the conversion to float64."""
-    if legal.low.dtype.char not in "fd" or legal.nan.any():
+    if legal.low.dtype.char not in "fd" or is_ever(legal.nan):
         return False
     number = exact.dtype.type
     most = np.maximum(np.abs(exact), number(around)) * number(widest * 0.99)

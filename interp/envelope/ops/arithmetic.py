@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 
@@ -35,10 +35,9 @@ from interp.envelope.interval_rules import (
     has_zero,
     lifted,
     monotone,
-    or_too_large,
     settled,
 )
-from interp.envelope.reciprocals import divided_by_reciprocals
+from interp.envelope.products import corners_of, product, quotient
 from interp.exact.conversion import widened
 from interp.ops import elementwise as exact
 
@@ -97,15 +96,11 @@ def _by_kind(
     return lambda *operands: rules[operands[0].element_type.kind](*operands)
 
 
-def _corners(function: Function, operands: tuple[Enclosure, ...]) -> list[Array]:
-    return [function(*ends) for ends in product(*(x.ends() for x in operands))]
-
-
 def _pred(function: Function) -> Rule:
     """Enclose a function of preds by its value for all combinations of uncertain operands."""
 
     def rule(*operands: Enclosure) -> Enclosure:
-        corners = _corners(function, operands)
+        corners = corners_of(function, operands)
         nan = np.broadcast_to(np.False_, corners[0].shape)
         if len(corners) == 1:
             return Enclosure(corners[0], corners[0], nan)
@@ -120,10 +115,10 @@ def _wrapping(function: Function, on_reals: Callable[..., Array]) -> Rule:
     def rule(*operands: Enclosure) -> Enclosure:
         if all(map(all_certain, operands)):
             return lifted(function)(*operands)
-        corners = _corners(function, operands)
+        corners = corners_of(function, operands)
         reals = [
             on_reals(*(widened(end).astype(np.float64) for end in ends))
-            for ends in product(*(x.ends() for x in operands))
+            for ends in itertools.product(*(x.ends() for x in operands))
         ]
         result = between(least_of(*corners), greatest_of(*corners), np.asarray(False))
         wraps = _is_outside(reals, result.element_type)
@@ -222,74 +217,15 @@ negate = _by_kind(
 )
 
 
-def _ends(corners: list[Array], lhs: Enclosure, rhs: Enclosure) -> tuple[Array, Array]:
-    """Compute the ends of products and quotients as the extremes of the corners. Where all corners
-    are NaN (infinities of both signs times zero), the numbers in between give zero."""
-    low, high = least_of(*corners), greatest_of(*corners)
-    inner = is_nan(low)
-    if not inner.any():
-        return low, high
-    inner = inner & ((lhs.low < lhs.high) | (rhs.low < rhs.high))
-    zero = np.zeros((), low.dtype)
-    return np.where(inner, zero, low), np.where(inner, zero, high)
-
-
-def _multiply(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    lhs, rhs = flushed(lhs), flushed(rhs)
-    corners = _corners(exact.multiply, (lhs, rhs))
-    kept = settled(lhs, rhs)
-    if len(corners) == 1:
-        return finished(
-            "multiply", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), kept
-        )
-    nan = lhs.nan | rhs.nan
-    infinite = has_infinity(lhs), has_infinity(rhs)
-    if infinite[0].any() or infinite[1].any():
-        nan = nan | (has_zero(lhs) & infinite[1]) | (infinite[0] & has_zero(rhs))
-    result = finished("multiply", *_ends(corners, lhs, rhs), nan, kept)
-    return or_too_large(result, corners, nan)
-
-
 multiply = _by_kind(
     exact.multiply,
     "multiply",
-    float_=_multiply,
+    float_=product,
     integer=_wrapping(exact.multiply, np.multiply),
 )
 
 
-def _divide(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Enclose quotients. Division by zero is open in f4 and f6, which have neither infinities nor
-    NaN: a compiler may give the largest number or zero."""
-    lhs, rhs = flushed(lhs), flushed(rhs)
-    result, by_zero = divided_by_reciprocals(_quotient(lhs, rhs), lhs, rhs), has_zero(rhs)
-    is_lacking = result.element_type.bits < 8 and budget.current() is not budget.EXACT
-    if not is_lacking or not by_zero.any():
-        return result
-    by_zero = np.broadcast_to(by_zero, result.shape)
-    return where(by_zero, anything(result.shape, result.element_type), result)
-
-
-def _quotient(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    corners = _corners(exact.divide, (lhs, rhs))
-    kept = settled(lhs, rhs) | has_zero(rhs)
-    if len(corners) == 1:
-        return finished(
-            "divide", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), kept
-        )
-    nan = lhs.nan | rhs.nan
-    nan = nan | (has_zero(lhs) & has_zero(rhs)) | (has_infinity(lhs) & has_infinity(rhs))
-    result = finished("divide", *_ends(corners, lhs, rhs), nan, kept)
-    result = or_too_large(result, corners, nan)
-    one_zero = (rhs.low == rhs.high) & (np.signbit(rhs.low) == np.signbit(rhs.high))
-    either_side = np.broadcast_to(has_zero(rhs) & ~one_zero, result.shape)
-    if not either_side.any():
-        return result
-    open_ = anything(result.shape, result.element_type)
-    return where(either_side, Enclosure(open_.low, open_.high, result.nan), result)
-
-
-divide = _by_kind(exact.divide, "divide", float_=_divide)
+divide = _by_kind(exact.divide, "divide", float_=quotient)
 
 
 def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
@@ -297,7 +233,7 @@ def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     if lhs.is_point and rhs.is_point:
         return lifted(exact.power, "power")(flushed(lhs), flushed(rhs))
     lhs, rhs = flushed(lhs), flushed(rhs)
-    corners = _corners(exact.power, (lhs, rhs))
+    corners = corners_of(exact.power, (lhs, rhs))
     nan = lhs.nan | rhs.nan | np.logical_or.reduce([is_nan(x) for x in corners])
     kept = settled(lhs, rhs)
     result = finished("power", least_of(*corners), greatest_of(*corners), nan, kept)
@@ -364,7 +300,7 @@ def _atan2(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     if lhs.is_point and rhs.is_point:
         return lifted(exact.atan2, "atan2")(flushed(lhs), flushed(rhs))
     lhs, rhs = flushed(lhs), flushed(rhs)
-    corners = _corners(exact.atan2, (lhs, rhs))
+    corners = corners_of(exact.atan2, (lhs, rhs))
     low, high = least_of(*corners), greatest_of(*corners)
     cut = (
         has_zero(lhs)
