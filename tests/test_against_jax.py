@@ -99,7 +99,7 @@ def few_executables() -> Iterator[None]:
         jax.clear_caches()
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(40)
 @pytest.mark.filterwarnings("ignore")  # what JAX warns of is its own affair
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if is_lax(s) or part(s, _OTHERS)])
 def test_agrees_with_xla(subject: str) -> None:

@@ -86,7 +86,7 @@ def test_large_program(frontend: str, name: str, tmp_path: Path) -> None:
     assert row.status == 0 and row.outputs, row
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(("frontend", "name"), SMALLER, ids=lambda part: part)
 def test_program(frontend: str, name: str, tmp_path: Path) -> None:
     files = sorted((CORPUS / frontend).glob(f"{name}.*.txt"))

@@ -29,7 +29,7 @@ def xla() -> Iterator[XLA]:
         yield peer
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("opcode", "values"), [(o, "small") for o in _SMALL] + [(o, "any") for o in _ANY]
 )

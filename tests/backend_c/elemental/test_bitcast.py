@@ -49,7 +49,7 @@ _CASES: tuple[tuple[str, Any, str, Any], ...] = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", _CASES, ids=lambda case: f"{case[0]} to {case[2]}")
 def test_bytes_in_memory(case: tuple[str, Any, str, Any]) -> None:
     source, given, target, expected = case

@@ -42,7 +42,7 @@ def write(files: dict[str, bytes], directory: Path) -> None:
         (directory / name).write_bytes(content)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_embedded_gives_the_recorded_bits(name: str, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_wrong_bit_is_found(tmp_path: Path) -> None:
     assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 @pytest.mark.parametrize("names", [CUDA[n::3] for n in range(3)], ids=lambda names: names[0])
 def test_nvcc_takes_the_kernels(names: tuple[str, ...], tmp_path: Path) -> None:

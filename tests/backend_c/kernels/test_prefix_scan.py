@@ -108,7 +108,7 @@ def _bits_but_nan(array: Array) -> Array:
     return wide.view(np.uint64)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("number", "dims", "window"), [(n, dims, window) for n, (dims, _, window) in enumerate(_SCANS)]
 )

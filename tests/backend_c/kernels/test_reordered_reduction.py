@@ -105,7 +105,7 @@ def _bits_but_nan(array: Array) -> Array:
     return wide.view(np.uint64)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("number", "dims", "reduced"), [(n, *shape) for n, shape in enumerate(_SHAPES)]
 )

@@ -122,7 +122,7 @@ def test_load(run: Maps, name: str) -> None:
     assert same(run(f"load_{name}", _codes(name)), expected).all()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NARROW)
 def test_store_rounds_as_ml_dtypes(run: Maps, name: str) -> None:
     values = _near_ties(name, np.float32)

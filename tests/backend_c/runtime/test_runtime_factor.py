@@ -181,7 +181,7 @@ int main(void) { return (all_wrong_f32() != 0) | (all_wrong_f64() != 0) << 1; }
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("compiler", "width"),
     [*(("gcc", width) for width in WIDTHS if "native" not in width), ("clang", "-march=haswell")],

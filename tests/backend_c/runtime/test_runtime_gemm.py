@@ -92,7 +92,7 @@ int main(void) {
 """
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_edges_in_vectors_of_each_width(compiler: str, width: str, tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ _EMULATED = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("compiler", "flags"),
     [(compiler, flags) for compiler in _NATIVE for flags in _NATIVE[compiler]],
