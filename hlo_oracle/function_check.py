@@ -91,10 +91,13 @@ def check(
         )
         with peer.start(_TIMEOUT) as run:
             examined = peer_verdicts.examined(
-                run, used, found.module, found.text, values, exact=exact, seed=seed
+                *(run, used, found.module, found.text, values),
+                exact=exact,
+                seed=seed,
+                equivalent=peer.equivalent,
             )
     judged = verdicts.verdict(found.module.name, made_by, examined, (), found.module, values)
-    return replace(judged, notes=(*found.notes, *notes(used)))
+    return replace(judged, notes=(*found.notes, *judged.notes, *notes(used)))
 
 
 def _values(module: Module, given: Sequence[Any] | None, seed: int) -> tuple[Value, ...]:

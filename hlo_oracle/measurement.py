@@ -212,7 +212,7 @@ def _judged(
         found = peer_verdicts.judged(run, budget, module, text, values, exact=exact, seed=seed)
     return replace(
         row,
-        notes=(*row.notes, *notes(budget)),
+        notes=(*row.notes, *notes(budget), *filter(None, [found.instead])),
         peer=None if found.counts is None else found.run,
         verdicts=found.counts,
         outside=found.outside,

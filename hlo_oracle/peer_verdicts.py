@@ -39,13 +39,14 @@ TRIALS = 24  # of programs with values in between, until they give the results t
 
 
 class Peer(NamedTuple):
-    """A compiler to judge: a function that starts it, its budget, the packages it needs, and the
-    extra that installs them."""
+    """A compiler to judge: a function that starts it, its budget, the packages it needs, the extra
+    that installs them, and how to rewrite a program that it refuses to an equivalent one."""
 
     start: Callable[[float], XLA | PJRT | Command]  # with the seconds that one program may take
     budget: Budget
     needs: tuple[str, ...]
     extra: str
+    equivalent: Callable[[Module], Module] | None = None
 
 
 def _xla(timeout: float) -> XLA:
@@ -54,7 +55,13 @@ def _xla(timeout: float) -> XLA:
     return XLA(timeout=timeout)
 
 
-PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib",), "jax")}
+def _in_stablehlo(module: Module) -> Module:
+    from fuzz.peers.synchronous_form import without_layouts
+
+    return without_layouts(module)
+
+
+PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib",), "jax", _in_stablehlo)}
 METAVAR = "|".join((*PEERS, "pjrt:PLUGIN.so", "COMMAND"))
 HELP = (
     f"{', '.join(PEERS)}; a plugin of PJRT: pjrt:PLUGIN.so,KEY=VALUE,... with options of its client"
@@ -69,7 +76,8 @@ def peer(name: str) -> Peer:
         return PEERS[name]
     if is_plugin(name):
         plugin = parsed(name)
-        return Peer(partial(_pjrt, plugin), plugin.budget, ("pypjrt", "jaxlib"), "pjrt")
+        start = partial(_pjrt, plugin)
+        return Peer(start, plugin.budget, ("pypjrt", "jaxlib"), "pjrt", _in_stablehlo)
     try:
         words = shlex.split(name)
     except ValueError as error:
@@ -101,9 +109,9 @@ def _command(words: Sequence[str], timeout: float) -> Command:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The outcome for a program. ``counts``: elements by verdict. ``refused``: why there are no
-    results. ``crash``: the peer crashed or hung. ``outside`` and ``undetermined``: lines of
-    evidence. ``unlikely``: a line per output with undetermined elements beyond 40 standard
-    deviations of random rounding, which proves nothing."""
+    results. ``instead``: which other program ran, if not this one. ``crash``: the peer crashed or
+    hung. ``outside`` and ``undetermined``: lines of evidence. ``unlikely``: a line per output with
+    undetermined elements beyond 40 standard deviations of random rounding, which proves nothing."""
 
     compile: float = 0.0
     run: float = 0.0
@@ -113,6 +121,7 @@ class Judgement:
     unlikely: tuple[str, ...] = ()
     refused: str | None = None
     crash: str | None = None
+    instead: str | None = None
 
 
 def require(name: str) -> None:
@@ -148,13 +157,15 @@ def judge(
     other = peer(name)
     used = budget or other.budget
     with other.start(_TIMEOUT) as run:
-        return judged(run, used, module, text, values, exact=exact, seed=seed)
+        given = used, module, text, values
+        return judged(run, *given, exact=exact, seed=seed, equivalent=other.equivalent)
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
     """A peer's run of a program: ``found`` if there are results to judge, else why not, as in
-    :class:`Judgement`. ``open_why`` says why the program has several right results, so that nothing
+    :class:`Judgement`. ``instead`` says which other program ran in place of one that was refused,
+    and why. ``open_why`` says why the program has several right results, so that nothing
     is proven wrong; ``openings`` where the envelope opens."""
 
     compile: float = 0.0
@@ -164,6 +175,7 @@ class Examination:
     openings: tuple[str, ...] = ()
     refused: str | None = None
     crash: str | None = None
+    instead: str | None = None
 
     @property
     def is_wrong(self) -> bool:
@@ -184,16 +196,20 @@ def examined(
     *,
     exact: Value,
     seed: int,
+    equivalent: Callable[[Module], Module] | None = None,
 ) -> Examination:
     """Run a started peer on a program, unless its behaviour is undefined, and judge its results.
-    Where the envelope alone cannot tell, the peer is also asked for intermediate values."""
+    Where the envelope alone cannot tell, the peer is also asked for intermediate values.
+    ``equivalent`` rewrites a program that the peer refuses, so that it may take that."""
     from fuzz.judge.undefined_behaviour import left_open, undefined
 
     arrays = list(arrays_of(values))
     why = undefined(module, arrays)
     if why is not None:
         return Examination(refused=f"the program means nothing: {why}")
-    answer = run(text, arrays)
+    answer, instead = run(text, arrays), None
+    if answer.error is not None and equivalent is not None:
+        module, answer, instead = _asked_again(run, module, arrays, answer, equivalent)
     if answer.crash is not None:
         return Examination(crash=_first_line(answer.crash))
     if answer.outputs is None:
@@ -205,7 +221,24 @@ def examined(
     why = left_open(module, arrays) if _is_wrong(found) else None
     openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
     opened = tuple(map(str, openings[:_MOST_LINES]))
-    return Examination(answer.compile, answer.run, found, why, opened)
+    return Examination(answer.compile, answer.run, found, why, opened, instead=instead)
+
+
+def _asked_again(
+    run: Run,
+    module: Module,
+    arrays: Sequence[Array],
+    refusal: Answer,
+    equivalent: Callable[[Module], Module],
+) -> tuple[Module, Answer, str | None]:
+    """Run an equivalent program in place of one that was refused; return the program that counts,
+    the answer, and, if it is the other one, which it is and why."""
+    other = equivalent(module)
+    answer = refusal if other == module else run(hlo.format(other), arrays)
+    if answer.outputs is None:
+        return module, refusal, None
+    why = _first_line(refusal.error or "")
+    return other, answer, f"refused as it is ({why}): judged without fusions, calls and layouts"
 
 
 def judged(
@@ -217,10 +250,12 @@ def judged(
     *,
     exact: Value,
     seed: int,
+    equivalent: Callable[[Module], Module] | None = None,
 ) -> Judgement:
     """Judge a started peer as :func:`judge` does. A program with undefined behaviour is not run,
     and for one with several right results nothing is proven wrong."""
-    one = examined(run, budget, module, text, values, exact=exact, seed=seed)
+    given = budget, module, text, values
+    one = examined(run, *given, exact=exact, seed=seed, equivalent=equivalent)
     if one.found is None:
         return Judgement(refused=one.refused, crash=one.crash)
     counts = one.found.counts
@@ -228,10 +263,11 @@ def judged(
         counts[UNDETERMINED] = counts.get(UNDETERMINED, 0) + counts[OUTSIDE]
         counts[OUTSIDE] = 0
         why = (f"the result is open: {one.open_why}",)
-        return Judgement(one.compile, one.run, counts, (), why)
+        return Judgement(one.compile, one.run, counts, (), why, instead=one.instead)
     lines = tuple(evidence(one.found))[:_MOST_LINES]
     hints = tuple(_hints(one.found))[:_MOST_LINES]
-    return Judgement(one.compile, one.run, counts, lines, one.openings, hints)
+    told = lines, one.openings, hints
+    return Judgement(one.compile, one.run, counts, *told, instead=one.instead)
 
 
 def _is_wrong(found: Found) -> bool:

@@ -171,4 +171,5 @@ def verdict(
         leaves.append(Leaf("(a step in between)", "", {OUTSIDE: len(found.wrong)}))
     if any(leaf.counts.get(UNDETERMINED) for leaf in leaves):
         evidence.extend(examined.openings)
-    return Verdict(what, peer, tuple(leaves), tuple(evidence), (), module, arguments)
+    told = () if examined.instead is None else (examined.instead,)
+    return Verdict(what, peer, tuple(leaves), tuple(evidence), told, module, arguments)

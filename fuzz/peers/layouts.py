@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import hlo
+from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import leaves
+
+LOST = "its bitcasts depend on layouts, which StableHLO does not carry"  # why a text is refused
+
+
+def loses_layouts(text: str) -> bool:
+    """Return whether a text is that of a module whose StableHLO computes something else, as a
+    bitcast depends on layouts. False for what is no module."""
+    if "bitcast(" not in text:
+        return False
+    try:
+        return reads_layouts(hlo.parse(text))
+    except Error:
+        return False
 
 
 def reads_layouts(module: Module) -> bool:

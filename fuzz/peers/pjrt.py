@@ -25,7 +25,7 @@ import hlo
 from fuzz.peers.converted_types import converted_otherwise
 from fuzz.peers.crash import described
 from fuzz.peers.isolated import Isolated
-from fuzz.peers.layouts import reads_layouts
+from fuzz.peers.layouts import LOST, reads_layouts
 from fuzz.peers.plugin import PREFIX, Plugin
 from fuzz.peers.stablehlo import Conversion, Version
 from fuzz.peers.xla import Answer
@@ -231,7 +231,7 @@ class PJRT:
         change it."""
         module = hlo.parse(text)
         if reads_layouts(module):
-            return Answer(error="its bitcasts depend on layouts, which StableHLO does not carry")
+            return Answer(error=LOST)
         if (why := converted_otherwise(module)) is not None:
             return Answer(error=why)
         converted = self._conversion(text)

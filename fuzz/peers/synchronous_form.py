@@ -13,6 +13,7 @@ from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import IN_TWO_STEPS
 from hlo.passes.dead_code import dead_code
 from hlo.passes.inline import inline
+from hlo.passes.layouts import layouts
 from hlo.passes.rewriting import Rebuilt, array, each
 from hlo.types import S16, S32, S64, U16, U32, U64, ArrayShape, ElementType, TupleShape
 
@@ -21,6 +22,15 @@ _SAME = frozenset(("add-dependency", "domain"))
 _NEWER = {"topk": ("is_stable",), "convolution": ("convolution_kind", "sparsity_config")}
 _NO_ALGORITHM = "dot_unset"
 _ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
+
+
+def without_layouts(module: Module) -> Module:
+    """Rewrite a program as :func:`synchronous` does, and without layouts, which StableHLO does not
+    carry: what XLA writes after its passes is refused by XLA else."""
+    try:
+        return synchronous(layouts(module))
+    except Error:
+        return synchronous(module)
 
 
 def synchronous(module: Module) -> Module:

@@ -16,6 +16,7 @@ import numpy as np
 
 from fuzz.peers.crash import described
 from fuzz.peers.isolated import Isolated
+from fuzz.peers.layouts import LOST, loses_layouts
 from fuzz.worker_pool import Result, WorkerPool
 from hlo.values import Array
 
@@ -151,6 +152,8 @@ class XLA:
         options: Options = (),
         parse_only: bool = False,
     ) -> Answer:
+        if not parse_only and loses_layouts(text):
+            return Answer(error=LOST)
         outcome = self._process(text, arrays, options, parse_only)
         if isinstance(outcome, Result):
             return outcome.value

@@ -213,3 +213,63 @@ ENTRY main { x = f32[4] parameter(0)
     )  # fmt: skip
     assert found.crash is None and found.refused is not None
     assert found.refused.startswith("the program means nothing: ")
+
+
+LAID_OUT = """HloModule laid_out
+f { a = f32[2,3]{0,1} parameter(0)
+  ROOT b = f32[6]{0} bitcast(a) }
+ENTRY main { x = f32[2,3]{0,1} parameter(0)
+  ROOT r = f32[6]{0} fusion(x), kind=kLoop, calls=f }
+"""
+
+
+class WithoutLayouts(Fake):
+    """A compiler that refuses texts with layouts."""
+
+    def __call__(self, text: str, arrays: object) -> Answer:
+        return Answer(error="no layouts, please") if "{0,1}" in text else self.answer
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_refused_program_is_judged_in_an_equivalent_form(
+    monkeypatch: pytest.MonkeyPatch, right: bool
+) -> None:
+    """Elements in the order of memory, which a bitcast reads."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    elements = x.T.ravel() if right else x.ravel()
+    peer = Peer(
+        lambda timeout: WithoutLayouts(Answer((elements,))),  # type: ignore[arg-type, return-value]
+        XLA_CPU, (), "", peer_verdicts.PEERS["xla"].equivalent,
+    )  # fmt: skip
+    monkeypatch.setitem(peer_verdicts.PEERS, "fake", peer)
+    module = hlo.parse(LAID_OUT)
+    exact = interp.evaluate(module, x)
+    found = judge("fake", module, LAID_OUT, (x,), exact=exact, seed=0)
+    assert found.counts is not None and (found.counts["outside"] == 0) is right
+    assert found.instead is not None and "no layouts, please" in found.instead
+
+
+def test_what_is_refused_in_every_form_says_why_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other compilers are not asked again."""
+
+    class Never(Fake):
+        def __call__(self, text: str, arrays: object) -> Answer:
+            texts.append(text)
+            return Answer(error=f"no {len(texts)}")
+
+    module, x = hlo.parse(LAID_OUT), np.zeros((2, 3), np.float32)
+    for equivalent, count in ((peer_verdicts.PEERS["xla"].equivalent, 2), (None, 1)):
+        texts: list[str] = []
+        peer = Peer(lambda timeout: Never(Answer()), XLA_CPU, (), "", equivalent)  # type: ignore[arg-type, return-value]
+        monkeypatch.setitem(peer_verdicts.PEERS, "fake", peer)
+        found = judge("fake", module, LAID_OUT, (x,), exact=x, seed=0)
+        assert found.refused == "no 1" and len(texts) == count
+
+
+def test_xla_takes_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jax")
+    program = tmp_path / "laid_out.hlo"
+    program.write_text(LAID_OUT)
+    assert main(["check", "--no-c", "--against", "xla", str(program)]) == 0
+    told = capsys.readouterr().out
+    assert "equal: elements 6 equal" in told and "judged without fusions" in told
