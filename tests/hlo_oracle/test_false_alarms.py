@@ -19,7 +19,8 @@ def test_nothing_is_outside(path: Path, capsys: pytest.CaptureFixture[str]) -> N
     """Nor undetermined: sums of f16 in order, exp(x) / exp(y) as exp(x - y), log(sqrt(x)) as
     log(x) / 2, (x + c) - c as x in another computation, behind a tuple, behind a reverse,
     (x + c) + d as x + (c + d) also of an x computed of constants, 1 / (1 + exp(-x)) in f16, x -
-    floor(x) computed in two loops, in one of them with x contracted."""
+    floor(x) computed in two loops, in one of them with x contracted, equal complex numbers whose
+    parts are subnormal, z / |z| of a |z| that overflows."""
     arguments = ["--args", str(path.with_suffix(".npz"))]
     status = main(["check", "--no-c", "--json", "--against", "xla", *arguments, str(path)])
     row = json.loads(capsys.readouterr().out)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from hlo.values import Array
-from interp.envelope.complex_numbers import function_of_complex
+from interp.envelope import budget
+from interp.envelope.complex_numbers import function_of_complex, parts
 from interp.envelope.enclosure import (
     Enclosure,
     anything,
     between,
+    finfo,
     greatest_of,
+    hull,
     is_nan,
     least,
     least_of,
+    point,
     where,
 )
 from interp.envelope.interval_rules import (
@@ -142,9 +148,22 @@ def abs_(operand: Enclosure) -> Enclosure:
 def sign(operand: Enclosure) -> Enclosure:
     """Enclose sign, which is monotone on floats and integers."""
     if operand.element_type.is_complex:
-        return function_of_complex(exact.sign, "sign")(operand)
+        return _sign_of_complex(operand)
     ends = [exact.sign(x) for x in flushed(operand).ends()]
     return Enclosure(ends[0], ends[-1], operand.nan)
+
+
+def _sign_of_complex(operand: Enclosure) -> Enclosure:
+    """Enclose z / |z|. As StableHLO defines it so, it may be 0 where |z|, rounded, is infinite."""
+    result = function_of_complex(exact.sign, "sign")(operand)
+    real, imag = (part.magnitudes() for part in parts(operand))
+    overflows = np.isfinite(real) & np.isfinite(imag)
+    info = finfo(operand.low.real.dtype)
+    overflows &= np.hypot(real, imag) > float(info.max) * (1 - 16 * float(info.eps))
+    if budget.current() is budget.EXACT or not overflows.any():
+        return result
+    zeros = (point(np.full(result.shape, zero, result.low.dtype)) for zero in (0j, -(0j)))
+    return where(overflows, reduce(hull, zeros, result), result)
 
 
 def _even(opcode: str) -> Rule:

@@ -98,7 +98,7 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
     """Enclose comparisons: both answers where intervals overlap, or NaN is legal but not certain.
     For TOTALORDER a NaN may come first or last, as its sign is open."""
     if lhs.element_type.is_complex:
-        return lifted(lambda a, b: exact.compare(a, b, direction=direction, type=type))(lhs, rhs)
+        return _compared_by_parts(lhs, rhs, direction)
     in_total = type == "TOTALORDER" and lhs.element_type.is_float
     if lhs is rhs:
         return _compared_with_itself(lhs, direction, in_total)
@@ -117,6 +117,15 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
     if direction == "NE":
         return _truth(may | unordered, must | is_nan(lhs.low) | is_nan(rhs.low))
     return _truth(may, must & ~unordered)
+
+
+def _compared_by_parts(lhs: Enclosure, rhs: Enclosure, direction: str) -> Enclosure:
+    """Enclose whether complex numbers are equal, if both parts are, or not, if a part is not."""
+    ours = parts(lhs)
+    theirs = ours if lhs is rhs else parts(rhs)
+    real, imag = (compare(*pair, direction=direction) for pair in zip(ours, theirs, strict=True))
+    join = np.logical_and if direction == "EQ" else np.logical_or
+    return _truth(join(real.high, imag.high), join(real.low, imag.low))
 
 
 def _in_f32(operand: Enclosure) -> Enclosure:
