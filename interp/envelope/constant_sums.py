@@ -31,11 +31,10 @@ _FOLDED = (of_family(ELEMENTWISE) | having(MOVES)) - having(EFFECT) - having(STA
 _HANDS_ON = having(MOVES) | {"convert", "negate", "get-tuple-element", "tuple"}
 
 
-def sums_of_constants(module: Module) -> dict[str, Sums]:
-    """Find the sums with a constant whose neighbour in a chain may be another such sum; for each
-    computation, the sum's name and the number of its constant operand."""
+def constant_values(module: Module) -> dict[str, frozenset[str]]:
+    """Collect, by computation, the names of the values that are computed from constants alone."""
     constants: dict[str, set[int]] = {}  # numbers of parameters, by computation
-    found: dict[str, Sums] = {}
+    found: dict[str, frozenset[str]] = {}
     for computation in reversed(module.computations):  # callers go before what they call
         known = _constants(computation, constants.get(computation.name, set()))
         for instruction in computation.instructions:
@@ -43,8 +42,20 @@ def sums_of_constants(module: Module) -> dict[str, Sums]:
                 given = {n for n, name in enumerate(instruction.operands) if name in known}
                 for name in called(instruction):
                     constants.setdefault(name, set()).update(given)
-        found[computation.name] = _meeting(computation, known, computation is module.entry)
+        found[computation.name] = frozenset(known)
     return found
+
+
+def sums_of_constants(module: Module, constants: Mapping[str, frozenset[str]]) -> dict[str, Sums]:
+    """Find the sums with a constant whose neighbour in a chain may be another such sum; for each
+    computation, the sum's name and the number of its constant operand. ``constants`` are the
+    :func:`constant_values`."""
+    return {
+        computation.name: _meeting(
+            computation, constants[computation.name], computation is module.entry
+        )
+        for computation in module.computations
+    }
 
 
 def _constants(computation: Computation, parameters: set[int]) -> set[str]:
@@ -57,7 +68,7 @@ def _constants(computation: Computation, parameters: set[int]) -> set[str]:
     return known
 
 
-def _meeting(computation: Computation, constants: set[str], is_entry: bool) -> Sums:
+def _meeting(computation: Computation, constants: frozenset[str], is_entry: bool) -> Sums:
     """Find the sums with a constant that may stand next to another one: that read, through moves,
     such a sum or another computation's value, or whose value is read by one."""
     given = {i.name for i in computation.instructions if i.opcode == "constant"}
@@ -83,7 +94,7 @@ def _meeting(computation: Computation, constants: set[str], is_entry: bool) -> S
     return {name: own[name] for name in follows | goes_on} or NONE
 
 
-def _constant_of(instruction: Instruction, constants: set[str], given: set[str]) -> int:
+def _constant_of(instruction: Instruction, constants: frozenset[str], given: set[str]) -> int:
     """Return the number of a sum's constant operand, -1 if there is none. If both operands are
     computed from constants it is the one that is a constant instruction, -1 if neither is, and if
     both are the second: (a + b) + c may be a + (b + c) for constants, too."""

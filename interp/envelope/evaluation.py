@@ -31,6 +31,7 @@ from interp.envelope import (
 )
 from interp.envelope.blocks import in_blocks
 from interp.envelope.budget import Budget
+from interp.envelope.constant_factors import ConstantFactors
 from interp.envelope.enclosed_values import spread, unknown
 from interp.envelope.enclosure import (
     Enclosure,
@@ -106,7 +107,9 @@ class Enclosing:
         self.openings: list[Opening] = []
         self._module = module
         self._inner = elementwise_chains.inner_values(module)
-        self._constant_sums = constant_sums.sums_of_constants(module)
+        constants = constant_sums.constant_values(module)
+        self._constant_sums = constant_sums.sums_of_constants(module, constants)
+        self._constant_factors = {name: ConstantFactors(x) for name, x in constants.items()}
         self._exact_loops = exact_loops(module)
         self._stored = elementwise_chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
@@ -146,6 +149,9 @@ class Enclosing:
             operands = [self._watched.selector(instruction, operands[0]), *operands[1:]]
         with budget.using(self._budget(computation, instruction)):
             result = self._result(computation, instruction, operands, first)
+            if isinstance(result, Enclosure):
+                chains = self._constant_factors[computation.name]
+                result = chains.admitted(instruction, operands, result)
         if sizes is not None:
             result = bounded_enclosures.filled(result, instruction.shape)
         if isinstance(result, Enclosure):

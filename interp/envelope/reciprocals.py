@@ -1,7 +1,7 @@
 """Admit that a compiler divides by multiplying with a reciprocal that is subnormal.
 
 Of f32 and f64 the reciprocal is flushed, so that the quotient is 0: that is no rounding, and stays
-illegal. Narrow types that keep their subnormals keep a part of its bits.
+illegal. Narrow types keep a part of its bits.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from interp.envelope.enclosure import Enclosure, finfo
 def divided_by_reciprocals(result: Enclosure, lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     """Widen quotients x / y where 1 / y is subnormal in a narrow type by |x| s / 2, the rounding of
     1 / y to multiples of the smallest subnormal s."""
-    element_type, now = result.element_type, budget.current()
-    if not now.rewrites or element_type.bits > 16 or now.may_flush(element_type):
+    if not budget.current().rewrites or result.element_type.bits > 16:
         return result
     info = finfo(result.low.dtype)
     has_few_bits = rhs.magnitudes() * float(info.smallest_normal) > 1
