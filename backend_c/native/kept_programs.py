@@ -19,7 +19,7 @@ from backend_c.native.cache import PROGRAM, Cache, found, publish, workspace
 from backend_c.native.executable import CallableProgram
 from backend_c.native.generator_digest import generator_digest, is_as_loaded
 from backend_c.native.libraries import build
-from backend_c.native.toolchain import Compiler, digest, processor
+from backend_c.native.toolchain import Compiler, digest, identity
 from backend_c.render.translation_units import Program
 from hlo.errors import ToolchainError
 from hlo.literal import Literal
@@ -88,9 +88,8 @@ def built_program(
 
 def _key(module: Module, settings: Settings, compiler: Compiler, cache: Cache) -> str:
     """Hash all that a program and its library depend on."""
-    own = [*compiler.command, compiler.version, *compiler.flags, processor()]
     made = [module_digest(module), repr(settings), generator_digest(cache)]
-    return digest(["program", *made, *own])
+    return digest(["program", *made, *identity(compiler)])
 
 
 def _kept(cache: Cache, key: str, render: Callable[[], Mapping[str, str]]) -> KeptProgram | None:

@@ -20,8 +20,8 @@ from backend_c.native.toolchain import (
     Compiler,
     digest,
     headers,
+    identity,
     objects,
-    processor,
     require,
     run,
 )
@@ -78,8 +78,7 @@ def headers_read(compiler: Compiler, cache: Cache, hashed: str) -> Path | None:
     """
     if _GCC not in compiler.version:
         return None
-    own = [*compiler.command, compiler.version, *compiler.flags, processor(), hashed]
-    key = digest(["headers", *own])
+    key = digest(["headers", *identity(compiler), hashed])
     kept = found(cache, key, HEADERS)
     if kept is not None:
         return kept
@@ -93,10 +92,9 @@ def headers_read(compiler: Compiler, cache: Cache, hashed: str) -> Path | None:
 def _key(sources: Mapping[str, str], compiler: Compiler) -> str:
     """Hash everything that a library depends on.
 
-    The compiler and its version, flags, the processor (for -march=native), sources and headers:
-    equal keys are equal libraries (a content-addressed cache).
+    The compiler, sources and headers: equal keys are equal libraries (a content-addressed cache).
     """
-    parts = [*compiler.command, compiler.version, *compiler.flags, processor()]
+    parts = identity(compiler)
     for name, text in sources.items():
         parts += [name, text]
     # Sources include the headers, so that a change of one makes other libraries.

@@ -19,8 +19,8 @@ from backend_c.native.toolchain import (
     Compiler,
     digest,
     headers,
+    identity,
     objects,
-    processor,
     require,
     run,
 )
@@ -77,9 +77,7 @@ class LinkedHeader:
 
     def _key(self, kind: str) -> str:
         """Hash all that the header's declarations or object depend on."""
-        compiler = self._defining
-        own = [*compiler.command, compiler.version, *compiler.flags, processor(), headers()]
-        return digest([kind, self.name, *own])
+        return digest([kind, self.name, *identity(self._defining), headers()])
 
     def declare(self, directory: str) -> None:
         """Write the header's declarations into a directory, where units include them first."""

@@ -101,6 +101,12 @@ class Compiler:
     instead: str = ""
 
 
+def identity(compiler: Compiler) -> list[str]:
+    """Return the texts that decide what a compiler makes of a source: its command, version and
+    flags, and the processor, for -march=native."""
+    return [*compiler.command, compiler.version, *compiler.flags, processor()]
+
+
 def find_compiler(environ: Mapping[str, str]) -> Compiler:
     """Return the compiler in ``HLO_CC`` (arguments allowed) if that is set, else gcc, clang or cc.
 

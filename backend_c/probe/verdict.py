@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from backend_c.native.cache import Cache, noted, take_note
 from backend_c.native.generator_digest import generator_digest
-from backend_c.native.toolchain import Compiler, digest, processor, takes
+from backend_c.native.toolchain import Compiler, digest, identity, takes
 from backend_c.probe import trial
 from backend_c.probe.questions import Question, questions
 from backend_c.probe.trial import Failure
@@ -79,9 +79,8 @@ def trusted(compiler: Compiler, cache: Cache, asked: Sequence[Question] | None =
     Warns with a CompilerWarning if flags are not those as shipped; raises ToolchainError if none
     are right.
     """
-    own = [*compiler.command, compiler.version, *compiler.flags, processor()]
     names = ["all"] if asked is None else [question.name for question in asked]
-    key = digest([*own, generator_digest(cache), *names])
+    key = digest([*identity(compiler), generator_digest(cache), *names])
     note = noted(cache, key)
     if note is None:
         files = trial.sources(tuple(questions()) if asked is None else asked)
