@@ -34,7 +34,8 @@ _SEED = 0xFFFF_FFFF_FFFF_FFFF  # C takes 64 bits of it
 
 
 class CallableProgram(Protocol):
-    """Hold what calls of a compiled program need (:class:`backend_c.render.Program`)."""
+    """Hold what calls of a compiled program need (as
+    :class:`backend_c.render.translation_units.Program` does)."""
 
     @property
     def sources(self) -> Mapping[str, str]:

@@ -32,7 +32,6 @@ _MOST = 64 << 20  # bytes of constants in a kept program: more would drive out m
 class KeptProgram:
     """Hold what calls of a kept program need; its ``sources`` are rendered when they are read."""
 
-    library: Path
     constants: bytes
     workspace_bytes: int
     sources: Mapping[str, str]
@@ -79,7 +78,7 @@ def built_program(
     key = _key(module, settings, compiler, cache)
     kept = _kept(cache, key, lambda: render().sources)
     if kept is not None:
-        return kept.library, kept
+        return kept
     program = render()
     library = build(program.sources, compiler, cache)
     _keep(cache, key, library, program)
@@ -92,8 +91,10 @@ def _key(module: Module, settings: Settings, compiler: Compiler, cache: Cache) -
     return digest(["program", *made, *identity(compiler)])
 
 
-def _kept(cache: Cache, key: str, render: Callable[[], Mapping[str, str]]) -> KeptProgram | None:
-    """Return the program kept under a key, if its library is in the cache, too; else None."""
+def _kept(
+    cache: Cache, key: str, render: Callable[[], Mapping[str, str]]
+) -> tuple[Path, KeptProgram] | None:
+    """Return the library and the program kept under a key, if both are in the cache; else None."""
     file = found(cache, key, PROGRAM)
     if file is None:
         return None
@@ -105,7 +106,7 @@ def _kept(cache: Cache, key: str, render: Callable[[], Mapping[str, str]]) -> Ke
     library = found(cache, library_key)
     if library is None:
         return None
-    return KeptProgram(library, constants, workspace_bytes, LateSources(render))
+    return library, KeptProgram(constants, workspace_bytes, LateSources(render))
 
 
 def _keep(cache: Cache, key: str, library: Path, program: Program) -> None:
