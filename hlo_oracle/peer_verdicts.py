@@ -233,8 +233,9 @@ def _asked_again(
 ) -> tuple[Module, Answer, str | None]:
     """Run an equivalent program in place of one that was refused; return the program that counts,
     the answer, and, if it is the other one, which it is and why."""
-    other = equivalent(module)
-    answer = refusal if other == module else run(hlo.format(other), arrays)
+    from fuzz.peers.synchronous_form import asked_again
+
+    other, answer = asked_again(run, module, arrays, refusal, equivalent)
     if answer.outputs is None:
         return module, refusal, None
     why = _first_line(refusal.error or "")

@@ -13,7 +13,7 @@ import interp
 from fuzz.judge.plausibility import plausibility
 from fuzz.judge.undefined_behaviour import left_open, undefined
 from fuzz.peers.crash import sign
-from fuzz.peers.synchronous_form import without_layouts
+from fuzz.peers.synchronous_form import asked_again, without_layouts
 from fuzz.peers.xla import Answer
 from fuzz.reducer.cutting import affordable, can_be_shown
 from fuzz.reducer.search import Case
@@ -190,10 +190,9 @@ class Against:
         """Run a program; if the compiler refuses it, run an equivalent form."""
         given = tuple(arrays_of(tuple(arrays)))
         answer = self._run(hlo.format(module), given)
-        if answer.error is None or (other := without_layouts(module)) == module:
+        if answer.error is None:
             return answer
-        again = self._run(hlo.format(other), given)
-        return answer if again.error is not None else again
+        return asked_again(self._run, module, given, answer, without_layouts)[1]
 
 
 @dataclass(slots=True)

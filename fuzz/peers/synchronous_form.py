@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+import hlo
 from hlo.errors import Error
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
@@ -16,12 +19,32 @@ from hlo.passes.inline import inline
 from hlo.passes.layouts import layouts
 from hlo.passes.rewriting import Rebuilt, array, each
 from hlo.types import S16, S32, S64, U16, U32, U64, ArrayShape, ElementType, TupleShape
+from hlo.values import Array
+
+if TYPE_CHECKING:
+    from fuzz.peers.xla import Answer
 
 # Replaced by their first operand. StableHLO has the third such opcode, opt-barrier.
 _SAME = frozenset(("add-dependency", "domain"))
 _NEWER = {"topk": ("is_stable",), "convolution": ("convolution_kind", "sparsity_config")}
 _NO_ALGORITHM = "dot_unset"
 _ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
+
+
+def asked_again(
+    run: Callable[[str, Sequence[Array]], Answer],
+    module: Module,
+    arrays: Sequence[Array],
+    refusal: Answer,
+    rewrite: Callable[[Module], Module],
+) -> tuple[Module, Answer]:
+    """Run a program that was refused in an equivalent form; return the program that counts, and the
+    answer: the one given, and its refusal, if it has no other form or that is refused, too."""
+    other = rewrite(module)
+    if other == module:
+        return module, refusal
+    answer = run(hlo.format(other), arrays)
+    return (module, refusal) if answer.error is not None else (other, answer)
 
 
 def without_layouts(module: Module) -> Module:

@@ -13,7 +13,7 @@ from functools import partial
 
 import hlo
 from fuzz.oracles.optimisation_passes import PASSES
-from fuzz.peers.synchronous_form import synchronous
+from fuzz.peers.synchronous_form import asked_again, synchronous
 from fuzz.peers.xla import XLA, Answer, Options
 from fuzz.reducer.search import Case
 from hlo.module import Module
@@ -122,10 +122,9 @@ def _by_xla(
 ) -> Answer:
     given = tuple(arrays_of(tuple(arrays)))
     answer = run(hlo.format(module), given)
-    if answer.error is None or (other := synchronous(module)) == module:
+    if answer.error is None:
         return answer
-    again = run(hlo.format(other), given)
-    return answer if again.error is not None else again
+    return asked_again(run, module, given, answer, synchronous)[1]
 
 
 def _evaluating(evaluated: Callable[..., Value]) -> Runner:
