@@ -13,20 +13,15 @@ from hlo.values import Array
 # ml_dtypes has no types for it, and NumPy's own is slow to ask.
 finfo: Any = cache(ml_dtypes.finfo)
 
-_WORDS: dict[int, tuple[Any, Any]] = {
-    2: (np.int16, np.uint16),
-    4: (np.int32, np.uint32),
-    8: (np.int64, np.uint64),
-}
+_WORDS: dict[int, Any] = {2: np.int16, 4: np.int32, 8: np.int64}
 _FEW = 64  # elements: for fewer what is done quickly takes longer
 
 
 class _Facts(NamedTuple):
-    """A float type's bit patterns: signed and unsigned integers of its size, the bits of a
-    magnitude, mantissa bits, infinity."""
+    """A float type's bit patterns: signed integers of its size, the bits of a magnitude, mantissa
+    bits, infinity."""
 
     word: Any
-    unsigned: Any
     magnitude: int
     mantissa_bits: int
     infinity: int
@@ -34,10 +29,10 @@ class _Facts(NamedTuple):
 
 @cache
 def _facts(dtype: np.dtype[Any]) -> _Facts:
-    word, unsigned = _WORDS[dtype.itemsize]
+    word = _WORDS[dtype.itemsize]
     info = finfo(dtype)
     largest = int(np.asarray(info.max, dtype).view(word))
-    return _Facts(word, unsigned, int(np.iinfo(word).max), int(info.nmant), largest + 1)
+    return _Facts(word, int(np.iinfo(word).max), int(info.nmant), largest + 1)
 
 
 def moves_by_bits(dtype: np.dtype[Any]) -> bool:
