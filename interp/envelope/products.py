@@ -46,10 +46,9 @@ def product(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     corners = corners_of(exact.multiply, (lhs, rhs))
     kept = settled(lhs, rhs)
     if len(corners) == 1:
-        return finished(
-            "multiply", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), kept
-        )
-    nan = lhs.nan | rhs.nan
+        nan = either(nan_among(*corners), lhs.nan, rhs.nan)
+        return finished("multiply", corners[0], corners[0], nan, kept)
+    nan = either(lhs.nan, rhs.nan)
     infinite = has_infinity(lhs), has_infinity(rhs)
     if infinite[0].any() or infinite[1].any():
         nan = nan | (has_zero(lhs) & infinite[1]) | (infinite[0] & has_zero(rhs))
@@ -64,9 +63,8 @@ def _divided(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     corners = corners_of(exact.divide, (lhs, rhs))
     kept = settled(lhs, rhs) | has_zero(rhs)
     if len(corners) == 1:
-        return finished(
-            "divide", corners[0], corners[0], either(nan_among(*corners), lhs.nan, rhs.nan), kept
-        )
+        nan = either(nan_among(*corners), lhs.nan, rhs.nan)
+        return finished("divide", corners[0], corners[0], nan, kept)
     nan = either(lhs.nan, rhs.nan)
     nan = nan | (has_zero(lhs) & has_zero(rhs)) | (has_infinity(lhs) & has_infinity(rhs))
     result = finished("divide", *_ends(corners, lhs, rhs), nan, kept)
