@@ -15,8 +15,8 @@ import numpy as np
 from hlo.module import Instruction
 from hlo.values import Array
 from interp.envelope import budget
-from interp.envelope.elementwise_chains import absolutely_wider
 from interp.envelope.enclosure import Enclosure, finfo
+from interp.envelope.reciprocals import with_factors_rounded
 
 
 class Chain(NamedTuple):
@@ -57,9 +57,6 @@ class ConstantFactors:
         self._chains[instruction.name] = chain
         if before is None:
             return result
-        info = finfo(result.low.dtype)
-        is_subnormal = chain.factor < float(info.smallest_normal)
+        is_subnormal = chain.factor < float(finfo(result.low.dtype).smallest_normal)
         # The constants are multiplied, rounded, and inverted: the last rounding is the one of s.
-        error = np.where(is_subnormal & np.isfinite(start), start, 0)
-        error = error * (float(info.smallest_subnormal) / 2)
-        return absolutely_wider(result, error) if error.any() else result
+        return with_factors_rounded(result, start, is_subnormal & np.isfinite(start))

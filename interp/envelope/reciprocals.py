@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.elementwise_chains import absolutely_wider
 from interp.envelope.enclosure import Enclosure, finfo
@@ -18,7 +19,13 @@ def divided_by_reciprocals(result: Enclosure, lhs: Enclosure, rhs: Enclosure) ->
     1 / y to multiples of the smallest subnormal s."""
     if not budget.current().rewrites or result.element_type.bits > 16:
         return result
-    info = finfo(result.low.dtype)
-    has_few_bits = rhs.magnitudes() * float(info.smallest_normal) > 1
-    error = np.where(has_few_bits, lhs.magnitudes() * (float(info.smallest_subnormal) / 2), 0.0)
+    has_few_bits = rhs.magnitudes() * float(finfo(result.low.dtype).smallest_normal) > 1
+    return with_factors_rounded(result, lhs.magnitudes(), has_few_bits)
+
+
+def with_factors_rounded(result: Enclosure, most: Array, is_subnormal: Array) -> Enclosure:
+    """Widen products of numbers up to ``most`` with factors that are subnormal where the mask is
+    set, by ``most`` s / 2: the factors are rounded to multiples of the smallest subnormal s."""
+    unit = float(finfo(result.low.dtype).smallest_subnormal)
+    error = np.where(is_subnormal, most * (unit / 2), 0.0)
     return absolutely_wider(result, error) if error.any() else result
