@@ -2,8 +2,9 @@
 
 ``(x * c) * d`` may be computed as ``x * (c * d)``, and ``x / c / d`` as ``x * (1 / (c * d))`` (XLA:
 ``algebraic_simplifier.cc``). In a narrow type that constant may be a subnormal number: rounded to a
-multiple of the smallest subnormal s, it moves the result by up to |x| s / 2. Of f32 and f64 it is
-flushed, so that the result is 0: that is no rounding, and stays illegal.
+multiple of the smallest subnormal s, it moves the result by up to |x| s / 2; rounded to 0, it makes
+NaN of infinity. Of f32 and f64 it is flushed, so that the result is 0: that is no rounding, and
+stays illegal.
 """
 
 from __future__ import annotations
@@ -57,6 +58,9 @@ class ConstantFactors:
         self._chains[instruction.name] = chain
         if before is None:
             return result
-        is_subnormal = chain.factor < float(finfo(result.low.dtype).smallest_normal)
+        limits = finfo(result.low.dtype)
+        is_subnormal = chain.factor < float(limits.smallest_normal)
         # The constants are multiplied, rounded, and inverted: the last rounding is the one of s.
-        return with_factors_rounded(result, start, is_subnormal & np.isfinite(start))
+        widened = with_factors_rounded(result, start, is_subnormal)
+        may_vanish = chain.factor <= float(limits.smallest_subnormal) / 2
+        return Enclosure(widened.low, widened.high, widened.nan | (may_vanish & np.isinf(start)))

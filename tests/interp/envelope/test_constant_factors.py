@@ -69,3 +69,22 @@ def test_normal_constants_change_nothing() -> None:
     legal = enclosed(chained("multiply", 0.5, 0.25), _X, XLA_CPU)
     width = (legal.high.astype(float) - legal.low) / _X / 0.125
     assert width.max() < 2**-8
+
+
+def test_a_number_that_may_have_overflowed_is_widened_too() -> None:
+    """exp(11.09) = 65513, which is legally rounded to 65504 and to infinity."""
+    c, d = np.float16(0.001), np.float16(0.0033)
+    lines = chained("multiply", float(c), float(d)).replace("(x, cs)", "(e, cs)")
+    x = np.full(64, 11.09, np.float16)
+    legal = enclosed(" e = ARRAY exponential(x)\n" + lines, x, XLA_CPU)
+    assert np.isinf(legal.high).all()
+    assert contains(legal, np.full(64, np.float16(65504) * np.float16(c * d))).all()
+
+
+def test_infinity_times_a_constant_that_vanishes_is_nan() -> None:
+    infinite = np.full(64, np.inf, np.float16)
+    legal = enclosed(chained("multiply", 1e-4, 1e-4), infinite, XLA_CPU)
+    for value in (np.inf, np.nan):
+        assert contains(legal, np.full(64, value, np.float16)).all()
+    kept = enclosed(chained("multiply", 0.01, 0.00333), infinite, XLA_CPU)
+    assert not contains(kept, np.full(64, np.nan, np.float16)).any()
