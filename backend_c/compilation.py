@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from backend_c.cuda import phases
-from backend_c.explain.listing import Listing, listing
 from backend_c.ir.settings import Settings
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
+from backend_c.profiles.listing import Listing, listing
 from backend_c.render.dialect import CUDA, OPENMP, Dialect
 from backend_c.render.marked_statements import MarkedBody, unmarked
 from backend_c.render.translation_units import Program, render_plan

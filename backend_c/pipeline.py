@@ -15,11 +15,6 @@ from typing import Any, Literal, TypeVar, overload
 from backend_c.compilation import compilation
 from backend_c.cuda import phases
 from backend_c.cuda.host_plan import host_plan
-from backend_c.emit.banded_plan import Bands, banded_plan
-from backend_c.emit.c_names import parameter_names, required_prefix
-from backend_c.emit.targets import EMITTERS, Recorded, Wanted, cuda_parts
-from backend_c.explain.listing import Listing
-from backend_c.explain.profile import Profile
 from backend_c.ir.settings import (
     LIBRARY_SIDE,
     Numerics,
@@ -50,6 +45,11 @@ from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.toolchain import known_compiler
 from backend_c.probe.verdict import trusted
 from backend_c.profiler import Profiler
+from backend_c.profiles.listing import Listing
+from backend_c.profiles.profile import Profile
+from backend_c.projects.banded_plan import Bands, banded_plan
+from backend_c.projects.c_names import parameter_names, required_prefix
+from backend_c.projects.targets import EMITTERS, Recorded, Wanted, cuda_parts
 from backend_c.render.dialect import CUDA, DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import Program, render_plan, render_plans
 from hlo.errors import ArgumentError, Unsupported

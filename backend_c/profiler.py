@@ -9,10 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from backend_c.compilation import Compilation, compilation
-from backend_c.explain.describer import Describer
-from backend_c.explain.limits import Limits, best
-from backend_c.explain.profile import Memory, Profile
-from backend_c.explain.rows import Machine
 from backend_c.ir.settings import Settings
 from backend_c.native.cache import Cache
 from backend_c.native.executable import Executable
@@ -21,6 +17,10 @@ from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.machine_limits import measured_quickly
 from backend_c.native.marshalling import Value
 from backend_c.native.toolchain import Compiler
+from backend_c.profiles.describer import Describer
+from backend_c.profiles.limits import Limits, best
+from backend_c.profiles.profile import Memory, Profile
+from backend_c.profiles.rows import Machine
 from backend_c.render.timers import READINGS
 from backend_c.render.translation_units import Program
 from hlo.errors import ArgumentError

@@ -24,13 +24,18 @@ The files, in the order of the work:
     blame, text_lines, excerpts         what is shown of the culprit
 """
 
-from bisect_dump.blame import culprit, source
-from bisect_dump.difference_verdict import Judgement
-from bisect_dump.dump import Dumped, Stage, grouped, in_order, is_dump, modules
-from bisect_dump.history import Change, History, Row
-from bisect_dump.side_by_side import Culprit
-from bisect_dump.stage_results import Meanings
-from bisect_dump.stages import as_stage, same_interface
+from typing import TYPE_CHECKING
+
+from hlo.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from bisect_dump.blame import culprit, source
+    from bisect_dump.difference_verdict import Judgement
+    from bisect_dump.dump import Dumped, Stage, grouped, in_order, is_dump, modules
+    from bisect_dump.history import Change, History, Row
+    from bisect_dump.side_by_side import Culprit
+    from bisect_dump.stage_results import Meanings
+    from bisect_dump.stages import as_stage, same_interface
 
 __all__ = [
     "Change",
@@ -50,3 +55,24 @@ __all__ = [
     "same_interface",
     "source",
 ]
+
+_HOMES = {
+    "Change": "bisect_dump.history",
+    "Culprit": "bisect_dump.side_by_side",
+    "Dumped": "bisect_dump.dump",
+    "History": "bisect_dump.history",
+    "Judgement": "bisect_dump.difference_verdict",
+    "Meanings": "bisect_dump.stage_results",
+    "Row": "bisect_dump.history",
+    "Stage": "bisect_dump.dump",
+    "as_stage": "bisect_dump.stages",
+    "culprit": "bisect_dump.blame",
+    "grouped": "bisect_dump.dump",
+    "in_order": "bisect_dump.dump",
+    "is_dump": "bisect_dump.dump",
+    "modules": "bisect_dump.dump",
+    "same_interface": "bisect_dump.stages",
+    "source": "bisect_dump.blame",
+}
+
+__getattr__ = lazy_exports(__name__, _HOMES)

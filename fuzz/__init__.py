@@ -4,8 +4,9 @@ The strategies need Hypothesis to be installed; nothing else does. Exported name
 their first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from hlo.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from fuzz.draw.strategies import arguments, computations, loosened, modules, single_op
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["arguments", "computations", "loosened", "modules", "reduce", "single_op"]
 
+_HOMES = dict.fromkeys(__all__, "fuzz.draw.strategies") | {"reduce": "fuzz.reducer"}
 
-def __getattr__(name: str) -> object:
-    if name in __all__:
-        home = "fuzz.reducer" if name == "reduce" else "fuzz.draw.strategies"
-        return getattr(import_module(home), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(__name__, _HOMES)

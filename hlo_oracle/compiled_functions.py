@@ -13,7 +13,7 @@ from hlo.errors import Unsupported
 from hlo_oracle.frontends import jax_functions
 from hlo_oracle.frontends.jax_functions import LoweredFunction
 from hlo_oracle.loading import objects
-from hlo_oracle.peer_verdicts import require_package
+from hlo_oracle.required_packages import require_package
 
 
 class CacheInfo(NamedTuple):

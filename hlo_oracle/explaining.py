@@ -10,7 +10,7 @@ from typing import Any
 
 import backend_c
 import pages
-from backend_c.explain.listing import Listing
+from backend_c.profiles.listing import Listing
 from backend_c.render.dialect import DIALECTS, OPENMP
 from hlo.errors import Unsupported
 from hlo.module import Module

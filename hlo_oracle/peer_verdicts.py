@@ -6,7 +6,6 @@ each stay within its budget; a result outside of it is proven wrong.
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import hlo
 from fuzz.peers.plugin import Plugin, is_plugin, parsed
-from hlo.errors import ArgumentError, Error, Unsupported
+from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
 from hlo.values import Array, Value, arrays_of, placed_arrays
+from hlo_oracle.required_packages import require_package
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.judgement import Judge
@@ -133,12 +133,6 @@ def require(name: str) -> None:
         from fuzz.peers.pjrt import facts
 
         facts(parsed(name))
-
-
-def require_package(what: str, package: str, extra: str) -> None:
-    """Raise Error if a package is not installed; the message names the extra that brings it."""
-    if importlib.util.find_spec(package) is None:
-        raise Error(f"{what}: {package} is not installed: pip install 'hlo-oracle[{extra}]'")
 
 
 def judge(

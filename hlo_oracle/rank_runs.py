@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 import interp
-from backend_c.native.executable import Executable
 from hlo.bit_equality import Difference, differences
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.ranks import declared, knows_ranks
 from hlo.values import Value, placed, placed_arrays
 from hlo_oracle import option_types
+
+if TYPE_CHECKING:
+    from backend_c.native.executable import Executable
 
 _ranks = option_types.whole(1, 1024, "a number from 1 to 1024")  # as interp.evaluate has it
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from backend_c.explain.listing import Listing
-from backend_c.explain.profile import Profile
+from backend_c.profiles.listing import Listing
+from backend_c.profiles.profile import Profile
 from hlo.module import Module
 from pages import layered_layout
 from pages.html_file import Page, page

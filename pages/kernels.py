@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple
 
-from backend_c.explain.listing import Listing
-from backend_c.explain.loop_nests import loop_nests
-from backend_c.explain.profile import Profile
-from backend_c.explain.rows import Row
+from backend_c.profiles.listing import Listing
+from backend_c.profiles.loop_nests import loop_nests
+from backend_c.profiles.profile import Profile
+from backend_c.profiles.rows import Row
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
 from pages.graphs import Kernels, numbered
 from pages.views import Data, view

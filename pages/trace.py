@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend_c.explain.profile import Profile
-from backend_c.explain.rows import Row
+from backend_c.profiles.profile import Profile
+from backend_c.profiles.rows import Row
 from hlo.errors import ArgumentError
 
 

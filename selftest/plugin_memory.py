@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from hlo_oracle import option_types
-from hlo_oracle.peer_verdicts import require_package
+from hlo_oracle.required_packages import require_package
 
 _QUARTERS = 4
 _MIB = 1 << 20

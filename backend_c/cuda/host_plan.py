@@ -1,8 +1,9 @@
 """Define the host plan, what the host does on a device to run a module: launches, copies, fills,
 loops and branches whose conditions it reads back.
 
-There is one for every way to run: :mod:`backend_c.emit.cuda_project` prints it as C, the runtime
-(:mod:`backend_c.native.cuda_executable`) walks through it on a GPU, and on emulated threads.
+There is one for every way to run: :mod:`backend_c.projects.cuda_project` prints it as C, the
+runtime (:mod:`backend_c.native.cuda_executable`) walks through it on a GPU, and on emulated
+threads.
 All memory is the arguments', the results', one block of constants and one workspace.
 """
 

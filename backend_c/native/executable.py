@@ -8,12 +8,11 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import cffi
 import numpy as np
 
-from backend_c.explain.profile import Profile
 from backend_c.native.in_place import (
     bound_arguments,
     given_results,
@@ -26,6 +25,9 @@ from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
 from hlo.errors import ArgumentError, Unsupported
 from hlo.summary import signature
 from hlo.types import Shape, array_leaves
+
+if TYPE_CHECKING:
+    from backend_c.profiles.profile import Profile
 
 _ALIGNMENT = 64
 _FFI = cffi.FFI()

@@ -2,7 +2,7 @@
 
 ``python -m backend_c.native.machine_limits`` compiles ``machine_limits.c`` with our toolchain, runs
 it on one thread and on all, and prints a JSON object: fields of
-:class:`backend_c.explain.limits.Limits` by the number of threads.
+:class:`backend_c.profiles.limits.Limits` by the number of threads.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from backend_c.explain.limits import Limits
 from backend_c.native.cache import Cache, default_directory, open_cache
 from backend_c.native.libraries import build
 from backend_c.native.toolchain import known_compiler
+from backend_c.profiles.limits import Limits
 from hlo.operating_system import processors
 
 SIZES = tuple(1 << power for power in range(18, 29, 2))  # bytes: 256 KiB to 256 MiB

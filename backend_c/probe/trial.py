@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import hlo
-from backend_c.emit.byte_array import aligned_bytes
 from backend_c.ir.settings import Settings
 from backend_c.lower.lowering import lower
 from backend_c.native.cache import Cache, workspace
 from backend_c.native.toolchain import Compiler, objects, run
 from backend_c.probe import inputs
 from backend_c.probe.questions import Question, text
+from backend_c.projects.byte_array import aligned_bytes
 from backend_c.render.dialect import OPENMP
 from backend_c.render.translation_units import Program, render_plan
 from hlo.errors import ToolchainError

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import hlo
-from backend_c.emit.targets import cuda_parts
 from backend_c.ir.settings import Numerics, launched
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import open_cache
@@ -21,6 +20,7 @@ from backend_c.native.cuda_bound_call import BoundCall
 from backend_c.native.cuda_compilers import CudaCompiler, cubin, find_cuda_compiler
 from backend_c.native.cuda_driver import Device
 from backend_c.pipeline import lowered, on_device
+from backend_c.projects.targets import cuda_parts
 from bench.gpu import clock, programs
 from bench.speed.work import Work, work
 from hlo.module import Module

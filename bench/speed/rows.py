@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from backend_c.explain.limits import Limits
+from backend_c.profiles.limits import Limits
 from bench.speed.statistics import Timing, ratio
 from bench.speed.work import Work
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from backend_c.explain.limits import Limits, best
+from backend_c.profiles.limits import Limits, best
 from bench.speed import catalogue, session
 from bench.speed.kinds import SMALL, kind
 from bench.speed.peers.ours import warm_cache

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backend_c.emit.targets import EMITTERS, Recorded, Wanted
 from backend_c.ir.settings import GRAIN, Settings
 from backend_c.lower import buffers
 from backend_c.native.cache import default_directory, open_cache
@@ -20,6 +19,7 @@ from backend_c.native.libraries import compiled
 from backend_c.native.marshalling import Memory, arguments, assembled
 from backend_c.native.toolchain import RUNTIME, run
 from backend_c.pipeline import lowered
+from backend_c.projects.targets import EMITTERS, Recorded, Wanted
 from backend_c.render.dialect import EMBEDDED, OPENMP
 from backend_c.render.translation_units import render_plan
 from fuzz.compilers.configurations import Configuration, environment

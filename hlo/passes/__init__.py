@@ -7,16 +7,13 @@ The pass modules are imported lazily, at the first use of a name exported here: 
 only one of them.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from hlo.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from hlo.passes.pipelines import PASSES, PIPELINES, run
 
 __all__ = ["PASSES", "PIPELINES", "run"]
 
-
-def __getattr__(name: str) -> object:
-    if name in __all__:
-        return getattr(import_module("hlo.passes.pipelines"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(__name__, dict.fromkeys(__all__, "hlo.passes.pipelines"))

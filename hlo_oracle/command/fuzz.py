@@ -22,6 +22,7 @@ from fuzz.peers.plugin import is_plugin
 from hlo.errors import ArgumentError
 from hlo_oracle import campaign_progress, option_types, peer_verdicts, terminal
 from hlo_oracle.progress_line import progress_line
+from hlo_oracle.required_packages import require_package
 
 if TYPE_CHECKING:
     from fuzz.campaign.plan import Plan
@@ -108,7 +109,7 @@ def _totals(options: argparse.Namespace, plan: Plan) -> Iterator[Chunk]:
     chunks = _CHUNKS if options.programs is None else -(-options.programs // plan.size)
     if options.scheduler is None:
         return campaign_progress.run_here(options.corpus, plan, chunks, options)
-    peer_verdicts.require_package("--scheduler", "distributed", "distributed")
+    require_package("--scheduler", "distributed", "distributed")
     from fuzz.campaign import cluster
     from fuzz.campaign.local import Limits
 

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from hlo.errors import Unsupported
 from hlo.values import Array
 from hlo_oracle.frontends.jax_functions import Device, array_of, printed
-from hlo_oracle.peer_verdicts import require_package
+from hlo_oracle.required_packages import require_package
 
 Wants = Callable[["Compiled"], bool]
 

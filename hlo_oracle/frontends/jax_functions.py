@@ -17,7 +17,7 @@ import numpy as np
 
 from hlo.errors import ArgumentError, Error, Unsupported
 from hlo.values import Array, Value, arrays_of
-from hlo_oracle.peer_verdicts import require_package
+from hlo_oracle.required_packages import require_package
 
 
 @dataclass(frozen=True, slots=True)

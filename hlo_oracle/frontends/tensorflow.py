@@ -18,7 +18,7 @@ import backend_c
 import hlo
 from backend_c.native.cache import Directory
 from hlo.errors import Unsupported
-from hlo_oracle.peer_verdicts import require_package
+from hlo_oracle.required_packages import require_package
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from pathlib import Path
 from hlo.errors import Error
 from hlo_oracle import own_process
 from hlo_oracle.frontends.jax_functions import printed
-from hlo_oracle.peer_verdicts import require_package
+from hlo_oracle.required_packages import require_package
 
 STABLEHLO, MODULE = "stablehlo", "module"
 _WHAT = {STABLEHLO: "StableHLO", MODULE: "an HloModuleProto"}

@@ -23,11 +23,11 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from backend_c.emit.targets import cuda_parts
 from backend_c.ir.settings import Numerics, launched
 from backend_c.native.cache import CUBIN, Cache, open_cache
 from backend_c.native.cuda_compilers import CudaCompiler, cubin, find_cuda_compiler
 from backend_c.pipeline import lowered
+from backend_c.projects.targets import cuda_parts
 from fuzz.compilers.packed_cubins import VERSION
 from fuzz.oracles.exact import runs
 from fuzz.oracles.oracle import each

@@ -25,8 +25,8 @@ from pathlib import Path
 from fuzz.worker_pool import Death, WorkerPool
 from hlo.errors import Error
 from hlo_oracle import option_types
-from hlo_oracle.peer_verdicts import require_package
 from hlo_oracle.progress_line import ProgressLine
+from hlo_oracle.required_packages import require_package
 from selftest.jax_score.examiner import opened
 from selftest.jax_score.outcomes import FAILED, Journal, Outcome
 from selftest.jax_score.table import markdown, rows

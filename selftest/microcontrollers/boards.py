@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from backend_c.emit.call_graph import call_graph, stack_depths
-from backend_c.emit.elf_sections import read_only_bytes
+from backend_c.projects.call_graph import call_graph, stack_depths
+from backend_c.projects.elf_sections import read_only_bytes
 
 HERE = Path(__file__).parent
 _SECONDS = 300

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend_c.explain.limits import Limits, best
+from backend_c.profiles.limits import Limits, best
 from bench.speed.rows import Measured, Row
 from bench.speed.statistics import Timing, geometric_mean, ratio, timing
 

@@ -11,12 +11,12 @@ import numpy as np
 import hlo
 import interp
 import pages
-from backend_c.explain.limits import Limits
-from backend_c.explain.profile import Profile
 from backend_c.ir.settings import Numerics, threaded
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.toolchain import known_compiler
 from backend_c.profiler import Profiler
+from backend_c.profiles.limits import Limits
+from backend_c.profiles.profile import Profile
 from fuzz.campaign import overview
 from hlo.module import Module
 from interp.envelope.enclosure import Enclosure, point

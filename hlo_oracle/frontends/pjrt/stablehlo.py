@@ -12,7 +12,7 @@ from functools import cache
 from hlo.errors import Error, Unsupported
 from hlo_oracle.frontends.jax_functions import printed
 from hlo_oracle.loading.wire_format import message, messages
-from hlo_oracle.peer_verdicts import require_package
+from hlo_oracle.required_packages import require_package
 
 MLIR = "mlir"
 _HOST_PROGRAM_SHAPE = 4  # of xla/service/hlo.proto: HloModuleProto

@@ -9,9 +9,9 @@ import backend_c
 import hlo
 import interp
 from backend_c.cuda.host_plan import HostLoop, in_text_order
-from backend_c.emit.targets import cuda_parts
 from backend_c.ir.settings import Numerics, launched
 from backend_c.pipeline import lowered
+from backend_c.projects.targets import cuda_parts
 from hlo.bit_equality import differences
 from hlo_oracle.arguments import from_seed
 

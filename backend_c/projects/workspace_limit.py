@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from backend_c.emit.banded_plan import Bands
 from backend_c.lower.buffers import Workspace, allocate_tightly, peak
 from backend_c.lower.plan import Plan, in_order
+from backend_c.projects.banded_plan import Bands
 from hlo.errors import Unsupported
 
 

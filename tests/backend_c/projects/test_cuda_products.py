@@ -18,10 +18,10 @@ from test_targets import write
 import backend_c
 import hlo
 import interp
-from backend_c.emit.targets import EMITTERS, Recorded, Wanted
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.emulated_project import build_project
 from backend_c.native.toolchain import known_compiler
+from backend_c.projects.targets import EMITTERS, Recorded, Wanted
 from hlo.types import ArrayShape
 from selftest.gpu.library_products import planned
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend_c.emit.conditions import decided
+from backend_c.projects.conditions import decided
 
 _MACROS = ("A", "B", "C")
 _TERMS = [f"{sign}{atom}" for m in _MACROS for sign in ("", "!") for atom in (m, f"defined({m})")]

@@ -13,13 +13,13 @@ import struct
 import zlib
 from dataclasses import asdict, dataclass
 
-from backend_c.emit.banded_plan import Bands
-from backend_c.emit.byte_array import aligned_union, initializer
-from backend_c.emit.c_names import result_names
-from backend_c.emit.compiled_sizes import CompiledSizes
 from backend_c.ir.settings import Optimize
 from backend_c.lower.buffers import peak
 from backend_c.lower.plan import Buffer, Launch, Origin, Plan, in_order
+from backend_c.projects.banded_plan import Bands
+from backend_c.projects.byte_array import aligned_union, initializer
+from backend_c.projects.c_names import result_names
+from backend_c.projects.compiled_sizes import CompiledSizes
 from backend_c.render.c_types import memory_type
 from backend_c.render.translation_units import Program, with_sizes
 

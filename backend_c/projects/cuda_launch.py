@@ -19,9 +19,9 @@ from backend_c.cuda.host_plan import (
     launches,
     products,
 )
-from backend_c.emit.cuda_products import product_lines, products_text
-from backend_c.emit.origin_comments import safe_name, safe_shape
 from backend_c.ir.gpu import STATIC_SHARED
+from backend_c.projects.cuda_products import product_lines, products_text
+from backend_c.projects.origin_comments import safe_name, safe_shape
 from backend_c.render.c_types import memory_type
 from backend_c.render.translation_units import Place
 from hlo.types import ArrayShape

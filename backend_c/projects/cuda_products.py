@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from backend_c.cuda import cublas_lt
 from backend_c.cuda.cublas_lt import Layout, matmul
 from backend_c.cuda.host_plan import LIBRARY_BYTES, HostPlan, MultiplyMatrices, products
-from backend_c.emit.origin_comments import safe_name
 from backend_c.native.toolchain import RUNTIME
+from backend_c.projects.origin_comments import safe_name
 from hlo.types import F64, S32
 
 _INDENT = "    "

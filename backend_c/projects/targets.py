@@ -20,22 +20,22 @@ from backend_c.cuda.host_plan import (
     MultiplyMatrices,
     host_plan,
 )
-from backend_c.emit import openmp_project
-from backend_c.emit.banded_plan import Bands
-from backend_c.emit.compiled_sizes import compiled_sizes
-from backend_c.emit.conditions import decided
-from backend_c.emit.cuda_main import check_files
-from backend_c.emit.cuda_project import project_files
-from backend_c.emit.double_precision import require_single
-from backend_c.emit.embedded_check import test_text
-from backend_c.emit.embedded_project import EmbeddedProject
-from backend_c.emit.origin_comments import origin_comment
-from backend_c.emit.reachable_c import with_reachable_parts
-from backend_c.emit.workspace_limit import required_workspace
 from backend_c.ir.settings import Optimize, Simd
 from backend_c.lower.matrix_product import Matrix
 from backend_c.lower.plan import Plan
 from backend_c.native.toolchain import RUNTIME
+from backend_c.projects import openmp_project
+from backend_c.projects.banded_plan import Bands
+from backend_c.projects.compiled_sizes import compiled_sizes
+from backend_c.projects.conditions import decided
+from backend_c.projects.cuda_main import check_files
+from backend_c.projects.cuda_project import project_files
+from backend_c.projects.double_precision import require_single
+from backend_c.projects.embedded_check import test_text
+from backend_c.projects.embedded_project import EmbeddedProject
+from backend_c.projects.origin_comments import origin_comment
+from backend_c.projects.reachable_c import with_reachable_parts
+from backend_c.projects.workspace_limit import required_workspace
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
 from backend_c.render.translation_units import (
     Place,

@@ -7,13 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from backend_c.explain.computed_lines import (
-    InstructionNames,
-    Named,
-    computed_lines,
-    with_lines_of_users,
-)
-from backend_c.explain.describer import joined, members, written_buffers, written_origins
 from backend_c.lower.buffers import workspace_lifetimes
 from backend_c.lower.matrix_product import LIBRARY
 from backend_c.lower.plan import (
@@ -26,6 +19,13 @@ from backend_c.lower.plan import (
     in_order,
     inner_steps,
 )
+from backend_c.profiles.computed_lines import (
+    InstructionNames,
+    Named,
+    computed_lines,
+    with_lines_of_users,
+)
+from backend_c.profiles.describer import joined, members, written_buffers, written_origins
 from backend_c.render.marked_statements import unmarked
 from backend_c.render.statements import LAUNCH_BOUNDS
 from backend_c.render.translation_units import Program

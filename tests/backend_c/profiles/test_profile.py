@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, assume, given, note, settings
 
 import fuzz
 import hlo
-from backend_c.explain.limits import Limits
-from backend_c.explain.profile import Profile
 from backend_c.ir.settings import Numerics, threaded
 from backend_c.native.cache import Cache, default_directory, open_cache
 from backend_c.native.toolchain import Compiler, known_compiler
 from backend_c.pipeline import lowered
 from backend_c.profiler import Profiler
+from backend_c.profiles.limits import Limits
+from backend_c.profiles.profile import Profile
 from backend_c.render.dialect import OPENMP
 from backend_c.render.translation_units import render_plan
 from hlo.errors import ArgumentError, Unsupported

@@ -15,7 +15,7 @@ from conftest import ROOT, has_c_compiler
 import backend_c
 import hlo
 import interp
-from backend_c.emit.c_names import parameter_names
+from backend_c.projects.c_names import parameter_names
 from hlo.errors import Unsupported
 from hlo_oracle.arguments import from_seed
 from selftest.microcontrollers.host import results_here

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from backend_c.emit.call_graph import call_graph, stack_depths
-from backend_c.emit.elf_sections import read_only_bytes
 from backend_c.native.toolchain import Compiler, require, run
+from backend_c.projects.call_graph import call_graph, stack_depths
+from backend_c.projects.elf_sections import read_only_bytes
 from hlo.errors import ToolchainError
 
 _GRAPH = "-fcallgraph-info=su"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from backend_c.emit.reachable_c import words_reached
 from backend_c.lower.plan import Origin
+from backend_c.projects.reachable_c import words_reached
 from hlo.errors import Unsupported
 from hlo.types import C128, F64, leaves
 

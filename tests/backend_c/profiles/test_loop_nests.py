@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import backend_c
 import fuzz
 import hlo
-from backend_c.explain.loop_nests import loop_nests
 from backend_c.ir.loop_ir import Loop, Statement, inside
 from backend_c.pipeline import lowered, settings_for
+from backend_c.profiles.loop_nests import loop_nests
 from backend_c.render.dialect import DIALECTS
 from backend_c.render.statements import kernel_text
 from hlo.errors import Unsupported

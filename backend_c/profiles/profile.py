@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from backend_c.explain.listing import Listing
-from backend_c.explain.rows import Edge, Machine, Row
-from backend_c.explain.table import rendered
+from backend_c.profiles.listing import Listing
+from backend_c.profiles.rows import Edge, Machine, Row
+from backend_c.profiles.table import rendered
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from backend_c.explain.rows import Bound, Edge, Machine, Row
 from backend_c.ir.loop_ir import Call, Constant, If, Kernel, Loop, Statement
 from backend_c.lower.plan import (
     Branch,
@@ -23,6 +22,7 @@ from backend_c.lower.plan import (
     Step,
     in_order,
 )
+from backend_c.profiles.rows import Bound, Edge, Machine, Row
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.fusion_reasons import Group, Groups
 from hlo.types import ArrayShape

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from backend_c.explain.rows import Row
+from backend_c.profiles.rows import Row
 
 if TYPE_CHECKING:
-    from backend_c.explain.profile import Profile
+    from backend_c.profiles.profile import Profile
 
 _MOST_NAMES = 8
 _HEADS = ("#", "kernel", "result", "read", "written", "flops", "flops/B", "limit", "least")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches, products
-from backend_c.emit.cuda_launch import header_text, kernel_table, kernels_header, launch_text
-from backend_c.emit.origin_comments import origin_comment
 from backend_c.lower.plan import Origin
+from backend_c.projects.cuda_launch import header_text, kernel_table, kernels_header, launch_text
+from backend_c.projects.origin_comments import origin_comment
 from backend_c.render.translation_units import LAUNCHED
 
 # One line each: main.cu is there if bits were recorded.

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from backend_c.cuda.host_plan import HostPlan
-from backend_c.emit.cuda_launch import public_type
-from backend_c.emit.embedded_check import INFINITY, SAME, Leaf, recorded_leaves
 from backend_c.lower.buffers import ALIGNMENT
+from backend_c.projects.cuda_launch import public_type
+from backend_c.projects.embedded_check import INFINITY, SAME, Leaf, recorded_leaves
 from hlo.module import Module
 
 _PROLOGUE = """\

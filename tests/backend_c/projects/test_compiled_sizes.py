@@ -11,7 +11,7 @@ import pytest
 
 import backend_c
 import hlo
-from backend_c.emit.elf_sections import read_only_bytes
+from backend_c.projects.elf_sections import read_only_bytes
 from hlo.errors import ToolchainError, Unsupported
 
 LAYERS = """HloModule layers

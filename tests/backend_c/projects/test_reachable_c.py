@@ -11,7 +11,7 @@ import pytest
 
 import backend_c
 import hlo
-from backend_c.emit.reachable_c import with_reachable_parts
+from backend_c.projects.reachable_c import with_reachable_parts
 
 HEADERS = """\
 /* What all of it is. */

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backend_c.emit.byte_array import aligned_bytes
-from backend_c.emit.embedded_project import EmbeddedProject
+from backend_c.projects.byte_array import aligned_bytes
+from backend_c.projects.embedded_project import EmbeddedProject
 from backend_c.render.translation_units import stored_bytes
 from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend_c.emit.call_graph import call_graph, stack_depths
+from backend_c.projects.call_graph import call_graph, stack_depths
 from hlo.errors import ToolchainError
 
 RUN = r"""graph: { title: "f.c"
