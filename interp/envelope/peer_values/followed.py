@@ -87,13 +87,17 @@ class Compared(NamedTuple):
 class Trust(Enum):
     """Which of the peer's values replace their enclosures: PROVEN, those whose interval is narrow;
     STATES, of these only loop states and what no compiler computes twice (:func:`made_once`);
-    STEPS, also those that one sum or decision made of narrow operands; ONCE, also what no compiler
-    computes twice, however wide."""
+    STEPS, also those that one sum or decision made of narrow operands; ONCE, those of STATES however
+    wide."""
 
     PROVEN = auto()
     STATES = auto()
     STEPS = auto()
     ONCE = auto()
+
+
+# What is outside is proven: no value that a compiler may have computed again, or never, is taken.
+_OF_ONE_VALUE = (Trust.STATES, Trust.ONCE)
 
 
 def followed(
@@ -202,11 +206,10 @@ class Followed:
         if value.is_point:
             return None
         facts = self._of(place)
-        if self.trust is Trust.STATES and instruction.name not in facts.made_once:
+        if self.trust in _OF_ONE_VALUE and instruction.name not in facts.made_once:
             return None
         known = self._or_flushed(self._known(facts, instruction, actual), value)
-        is_trusted = self.trust is Trust.ONCE and instruction.name in facts.made_once
-        if is_trusted or not verdict.counts[UNDETERMINED]:
+        if self.trust is Trust.ONCE or not verdict.counts[UNDETERMINED]:
             return known
         return where(self._unsure(compared), value, known)
 
