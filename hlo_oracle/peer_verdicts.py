@@ -280,7 +280,8 @@ def evidence(found: Found) -> Iterator[str]:
         yield found.mismatch
     for step in found.wrong:
         place = f"%{step.instruction.name} = {step.instruction.opcode}"
-        yield _evidence(place, step.verdict, step.actual, None, step.legal)
+        told = _evidence(place, step.verdict, step.actual, None, step.legal)
+        yield f"{place}: {step.why}" if step.why else told
     yield from filter(None, map(output_evidence, found.outputs))
 
 

@@ -12,17 +12,23 @@ factors are those of a matrix nearby, which their residual shows. So a peer's fa
   threshold (LAPACK Users' Guide, 3rd edition, chapter 5; theorem 19.4 for QR). Eigenvalues of
   symmetric matrices ascend, singular values descend and are not negative; without vectors they
   are compared with NumPy's of float64;
+* eigenvectors: as these, or so after the balancing by which LAPACK begins (xGEBAL, T^-1 A T): what
+  is backward stable is then near that matrix, not near A;
 * tridiagonal systems: the residual ``b - A x`` of each right-hand side is at most 60 u times
   ``|A| |x|``, in norms (30 units in the last place is the threshold of LAPACK's test xGTT02).
 
-They are wrong if a residual is beyond the square of the dimension times that; in between nothing is
-known. Residuals are computed in extended precision.
+Beside each bound products and quotients may underflow to zero: as many as there are rows for each
+element, each by the smallest normal number. Factors are wrong if a residual is beyond the square of
+the dimension times its bound; in between nothing is known. Residuals are computed in extended
+precision.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,18 +124,32 @@ def _unit(array: Array) -> float:
     return float(finfo(array.real.dtype).eps) / 2
 
 
-def _norm(array: Array) -> float:
-    return float(np.sqrt((np.abs(array) ** 2).sum()))
+def _tiny(array: Array) -> float:
+    return float(finfo(array.real.dtype).smallest_normal)
 
 
-def _normwise(size: int, unit: float, *residuals: tuple[Array, float]) -> Residual:
-    """Compare residuals, each with a norm, to the threshold. A NaN in one of them makes the outcome
-    NaN, which is neither legal nor wrong."""
-    relative = [
-        _norm(residual) / norm if norm else (0.0 if not residual.any() else np.inf)
-        for residual, norm in residuals
-    ]
-    legal = float(np.max(relative)) / (_THRESHOLD * size * unit)
+def _norm(array: Array) -> np.longdouble:
+    return np.longdouble(np.sqrt((np.abs(_wide(array)) ** 2).sum()))
+
+
+class _Beside(NamedTuple):
+    """A residual, and the norm that bounds it. One number that underflows moves an element of it by
+    up to ``per_underflow`` times the smallest normal number."""
+
+    residual: Array
+    norm: np.longdouble | float
+    per_underflow: np.longdouble | float = 1.0
+
+
+def _normwise(size: int, operand: Array, *parts: _Beside) -> Residual:
+    """Compare residuals, each with a norm, to the threshold for the precision of ``operand``. A NaN
+    in one of them makes the outcome NaN, which is neither legal nor wrong."""
+    relative = []
+    for residual, norm, per_underflow in parts:
+        lost = size * math.sqrt(residual.size) * _tiny(operand) * per_underflow
+        left = np.maximum(_norm(residual) - lost, 0)
+        relative.append(left / norm if norm else (np.inf if left > 0 else 0.0))
+    legal = float(np.max(relative)) / (_THRESHOLD * size * _unit(operand))
     return Residual(legal, legal / max(size, 2) ** 2)
 
 
@@ -155,9 +175,10 @@ def _lu(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Res
     if info != (zeros[0] + 1 if zeros.size else 0):
         return None  # subnormal pivots
     residual = np.abs(_wide(matrix)[order] - lower @ upper)
-    # 1.01: of the bound's second order; the smallest numbers: of products that underflow.
-    tiny = float(finfo(matrix.real.dtype).smallest_normal)
-    bound = 1.01 * (size + 4) * unit * (np.abs(lower) @ np.abs(upper)) + (size + 4) * tiny
+    # 1.01: of the bound's second order. A multiplier that underflows leaves a multiple of its row.
+    rounded = 1.01 * (size + 4) * unit * (np.abs(lower) @ np.abs(upper))
+    underflowed = (size + 4) * _tiny(matrix) * (1 + np.abs(upper).sum(axis=0))
+    bound = rounded + underflowed
     most = np.abs(lower).max() / ((np.sqrt(2) if matrix.dtype.kind == "c" else 1) * (1 + 4 * unit))
     ratio = float((residual / bound).max())
     return Residual(float(np.maximum(ratio, most)), ratio / 8)
@@ -185,9 +206,9 @@ def _qr(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Res
     ]
     found = _normwise(
         size,
-        _unit(operands[0]),
-        (product - matrix, _norm(matrix)),
-        (np.asarray(unitary), 1.0),
+        operands[0],
+        _Beside(product - matrix, _norm(matrix)),
+        _Beside(np.asarray(unitary), 1.0),
     )
     return None if any(info) else found
 
@@ -201,7 +222,7 @@ def _unitary_factor(
     whole = _reflected(packed, tau, np.eye(len(packed), dtype=packed.dtype))
     rows, columns = result.shape
     residual = _wide(result) - whole[:, :columns]
-    found = _normwise(rows, _unit(result), (residual, float(np.sqrt(columns))))
+    found = _normwise(rows, result, _Beside(residual, math.sqrt(columns)))
     return None if any(info) else found
 
 
@@ -220,17 +241,16 @@ def _symmetric(operands: Sequence[Array], outputs: Sequence[Array], config: str)
         return _beside(values, np.linalg.eigvalsh(_in_double(matrix)), matrix, operands[0])
     wide = _wide(vectors)
     residual = matrix @ wide - wide * _wide(values)
-    parts = (residual, _norm(matrix)), (_distance_from_unitary(wide), 1.0)
-    return _normwise(len(matrix), _unit(operands[0]), *parts)
+    parts = _Beside(residual, _norm(matrix)), _Beside(_distance_from_unitary(wide), 1.0)
+    return _normwise(len(matrix), operands[0], *parts)
 
 
 def _beside(values: Array, expected: Array, matrix: Array, operand: Array) -> Residual:
     """Check eigenvalues or singular values without vectors: those of a matrix nearby differ by at
     most the norm of the difference (Weyl's inequalities; LAPACK Users' Guide, sections 4.7 and
     4.9)."""
-    return _normwise(
-        max(matrix.shape), _unit(operand), (_wide(values) - _wide(expected), _norm(matrix))
-    )
+    moved = _Beside(_wide(values) - _wide(expected), _norm(matrix))
+    return _normwise(max(matrix.shape), operand, moved)
 
 
 def _in_double(matrix: Array) -> Array:
@@ -252,9 +272,9 @@ def _singular_values(
         return _beside(values, expected, matrix, operands[0])
     u, vt, size = _wide(left), _wide(right), len(values)
     residual = matrix - (u[:, :size] * _wide(values)) @ vt[:size]
-    parts = [(residual, _norm(matrix))]
-    parts += [(_distance_from_unitary(x), 1.0) for x in (u, vt.conj().T)]
-    return _normwise(max(matrix.shape), _unit(operands[0]), *parts)
+    parts = [_Beside(residual, _norm(matrix))]
+    parts += [_Beside(_distance_from_unitary(x), 1.0) for x in (u, vt.conj().T)]
+    return _normwise(max(matrix.shape), operands[0], *parts)
 
 
 def _eigenvalues(
@@ -271,18 +291,41 @@ def _eigenvalues(
     w = _wide(values[0]) if len(values) == 1 else _wide(values[0]) + 1j * _wide(values[1])
     sums = np.asarray([w.sum() - np.trace(matrix), 0])
     squares = np.asarray([(w**2).sum() - np.trace(matrix @ matrix), 0])
-    parts = [(sums / max(size, 1), norm), (squares / max(2 * size, 1), norm**2)]
+    own = [_Beside(sums / size, norm), _Beside(squares / (2 * size * (norm or 1)), norm)]
+    balanced = list(own)
+    scaling, inverse = _balancing(operands[0])
+    whole = inverse @ matrix @ scaling
     for side, vectors in (("left", left), ("right", right)):
         if letter(config, f"compute_{side}") != "V":
             continue
         wide = _wide(vectors)
-        if side == "left":
-            residual = wide.conj().T @ matrix - w[:, None] * wide.conj().T
-        else:
-            residual = matrix @ wide - wide * w
-        lengths = np.sqrt((np.abs(wide) ** 2).sum(axis=0))
-        parts += [(residual, norm), (lengths - 1, 1.0)]
-    return _normwise(size, _unit(operands[0]), *parts)
+        lengths = _Beside(_lengths(wide) - 1, 1.0)
+        own += [_eigenvectors(matrix, wide, w, side), lengths]
+        moved = (scaling.T if side == "left" else inverse) @ wide
+        balanced += [_eigenvectors(whole, moved / _lengths(moved), w, side), lengths]
+    found = [_normwise(size, operands[0], *parts) for parts in (own, balanced)]
+    return min(found, key=lambda one: one.legal)
+
+
+def _lengths(vectors: Array) -> Array:
+    return np.asarray(np.sqrt((np.abs(vectors) ** 2).sum(axis=0)))
+
+
+def _eigenvectors(matrix: Array, vectors: Array, w: Array, side: str) -> _Beside:
+    """Compute the residual of left or right eigenvectors."""
+    if side == "left":
+        residual = vectors.conj().T @ matrix - w[:, None] * vectors.conj().T
+    else:
+        residual = matrix @ vectors - vectors * w
+    return _Beside(residual, _norm(matrix))
+
+
+def _balancing(operand: Array) -> tuple[Array, Array]:
+    """Return the T of xGEBAL, a permutation of rows times powers of two, and its inverse."""
+    found = import_module("scipy.linalg").matrix_balance(_in_double(operand))  # for xGEEV anyway
+    scaling = _wide(found[1].real)
+    is_set = scaling != 0
+    return scaling, np.where(is_set, 1 / np.where(is_set, scaling, 1), 0).T
 
 
 def _schur(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
@@ -299,8 +342,9 @@ def _schur(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> 
     if np.tril(t, -2).any() or (below[1:] & below[:-1]).any() or (below.any() and not is_real):
         return Residual(np.inf, np.inf)
     w = _wide(values[0]) if len(values) == 1 else _wide(values[0]) + 1j * _wide(values[1])
-    parts = [(matrix @ z - z @ t, norm), (_distance_from_unitary(z), 1.0)]
-    return _normwise(size, _unit(operands[0]), *parts, (w - _eigenvalues_of_blocks(t), norm))
+    parts = [_Beside(matrix @ z - z @ t, norm), _Beside(_distance_from_unitary(z), 1.0)]
+    values_ = _Beside(w - _eigenvalues_of_blocks(t), norm)
+    return _normwise(size, operands[0], *parts, values_)
 
 
 def _eigenvalues_of_blocks(t: Array) -> Array:
@@ -329,9 +373,12 @@ def _tridiagonal(
     product[1:] += low[1:, None] * x[:-1]
     product[:-1] += high[:-1, None] * x[1:]
     norm = _norm(np.concatenate((low[1:], main, high[:-1])))
-    residuals = (right - product).T
-    columns = [(r, norm * _norm(one)) for r, one in zip(residuals, x.T, strict=True)]
-    legal = _normwise(1, 2 * _unit(operands[0]), *columns).legal
+    columns = []
+    for residual, one in zip((right - product).T, x.T, strict=True):
+        # A multiplier that underflows leaves a multiple of a row of the matrix times x.
+        per_underflow = 1 + (1 + norm) * (1 + np.abs(one).max())
+        columns.append(_Beside(residual, norm * _norm(one), per_underflow))
+    legal = _normwise(1, operands[0], *columns).legal / 2
     return Residual(legal, legal / max(len(main), 2) ** 2)
 
 

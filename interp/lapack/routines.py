@@ -126,12 +126,34 @@ def _ormqr(
 
 def _geev(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
     wanted = [int(letter(config, f"compute_{side}") == "V") for side in ("left", "right")]
-    *values, left, right, info = routine(a, compute_vl=wanted[0], compute_vr=wanted[1])
+    power = _power_out_of_range(a)
+    *values, left, right, info = routine(
+        _times_power(a, -power), compute_vl=wanted[0], compute_vr=wanted[1]
+    )
+    values = [_times_power(value, power) for value in values]
     both = []
     for is_wanted, vectors in zip(wanted, (left, right), strict=True):
         complex_ = vectors if len(values) == 1 else _paired(vectors, values[1])
         both.append(complex_ if is_wanted else np.zeros(a.shape))
     return *values, *both, info
+
+
+def _power_out_of_range(a: Array) -> int:
+    """Return the power of two of a matrix's largest element where xGEEV would scale the matrix,
+    else 0: SciPy's (1.17) then does not scale the eigenvalues back, and they are wrong."""
+    limits = np.finfo(a.real.dtype)
+    smallest = math.sqrt(float(limits.tiny)) / float(limits.eps)  # as LAPACK has it
+    largest = float(np.abs(a).max(initial=0))
+    is_usual = smallest <= largest <= 1 / smallest or largest == 0 or not math.isfinite(largest)
+    return 0 if is_usual else math.frexp(largest)[1]
+
+
+def _times_power(values: Array, power: int) -> Array:
+    """Multiply numbers, real or complex, by a power of two."""
+    if power == 0:
+        return values
+    parts = np.ascontiguousarray(values).view(values.real.dtype)
+    return np.asarray(np.ldexp(parts, power).view(values.dtype))
 
 
 def _paired(vectors: Array, imag: Array) -> Array:

@@ -66,12 +66,14 @@ _DECISIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An anchor where the peer's value is illegal, given its values at the anchors before."""
+    """An anchor where the peer's value is illegal, given its values at the anchors before: outside
+    of the enclosure, unless ``why`` says otherwise."""
 
     instruction: Instruction
     verdict: Verdict
     actual: Array
     legal: Enclosure
+    why: str = ""
 
 
 class Compared(NamedTuple):
@@ -87,8 +89,8 @@ class Compared(NamedTuple):
 class Trust(Enum):
     """Which of the peer's values replace their enclosures: PROVEN, those whose interval is narrow;
     STATES, of these only loop states and what no compiler computes twice (:func:`made_once`);
-    STEPS, also those that one sum or decision made of narrow operands; ONCE, those of STATES however
-    wide."""
+    STEPS, also those that one sum or decision made of narrow operands; ONCE, those of STATES
+    however wide."""
 
     PROVEN = auto()
     STATES = auto()
@@ -281,7 +283,8 @@ class Followed:
         is_legal = defining_equations.checked(target, matrices, actual, config)
         if is_legal is False and all(map(all_certain, operands)):
             kinds_ = np.full(actual[0].shape, KINDS.index(OUTSIDE), np.int8)
-            self.outside.append(Step(instruction, summary(kinds_), actual[0], parts_[0]))
+            why = "no matrix near the operand has these factors"
+            self.outside.append(Step(instruction, summary(kinds_), actual[0], parts_[0], why))
         if not is_legal:
             return None
         if isinstance(value, Enclosure):

@@ -218,6 +218,67 @@ def test_a_vector_that_is_no_number_is_not_legal() -> None:
     assert checked("lapack_sgesdd_ffi", [matrix], [matrix, s, u, vt, zero], config) is None
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_multipliers_may_underflow(dtype: str) -> None:
+    """XLA:CPU flushes subnormal numbers, in LAPACK, too: 6e-31 / 2e13 is 0 in f32."""
+    tiny = float(np.finfo(dtype).tiny)
+    matrix = np.array([[2e13, 0, 0], [tiny * 1e7, 1, -1], [1, 0, 1]], dtype)
+    packed, pivots, info = lu(matrix)
+    packed[np.abs(packed) < tiny] = 0
+    assert packed[1, 0] == 0
+    assert checked(name("getrf", dtype), [matrix], [packed, pivots, info], "") is True
+    packed[1, 0] = 0.5
+    assert checked(name("getrf", dtype), [matrix], [packed, pivots, info], "") is False
+
+
+def test_factors_of_small_numbers_lose_what_underflows() -> None:
+    """A few products of the smallest normal number, beside elements a few times as large."""
+    tiny = np.finfo(np.float32).tiny
+    matrix = drawn((4, 4), "f4") * np.float32(8) * tiny
+    u, values, vt = (x.astype(np.float32) for x in np.linalg.svd(matrix.astype(np.float64)))
+    zero = np.zeros((), np.int32)
+    for moved, is_legal in ((2, True), (1000, False)):
+        outputs = [matrix, values + np.float32(moved) * tiny, u, vt, zero]
+        assert checked(name("gesdd", "f4"), [matrix], outputs, CONFIGS["gesdd"]) is is_legal
+
+
+_EIGENVECTORS = "{compute_left = 86 : ui8, compute_right = 86 : ui8}"
+_GRADED = [[2e13, 0, 0, 0], [0, 1, -2e25, 0], [1, 0, 0, 1], [-2e13, 1e-30, 0, 1]]
+
+
+def test_eigenvectors_are_those_of_the_balanced_matrix() -> None:
+    """Their residual is 9,000 units of the norm of the matrix, as LAPACK balances it."""
+    matrix = np.array(_GRADED)
+    outputs = _geev(matrix)
+    assert checked("lapack_dgeev_ffi", [matrix], outputs, _EIGENVECTORS) is True
+    outputs[3][0, 0] += 0.1
+    assert checked("lapack_dgeev_ffi", [matrix], outputs, _EIGENVECTORS) is not True
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-140, 1.0, 1e140, 1e155, 1e300])
+def test_eigenvalues_of_large_and_small_numbers(scale: float) -> None:
+    """SciPy's xGEEV does not scale them back: the interpreter's are right, and those are wrong."""
+    matrix = drawn((5, 5), "f8") * scale
+    outputs = _geev(matrix)
+    expected = np.sort_complex(np.linalg.eigvals(matrix / scale))
+    found = np.sort_complex(outputs[0] / scale + 1j * (outputs[1] / scale))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert checked("lapack_dgeev_ffi", [matrix], outputs, _EIGENVECTORS) is True
+    unscaled = [outputs[0] / 32, outputs[1] / 32, *outputs[2:]]
+    assert checked("lapack_dgeev_ffi", [matrix], unscaled, _EIGENVECTORS) is False
+
+
+def _geev(matrix: Array) -> list[Array]:
+    n = len(matrix)
+    parts = f"(f64[{n}], f64[{n}], c128[{n},{n}], c128[{n},{n}], s32[])"
+    text = (
+        f"HloModule m\nENTRY e {{ x = f64[{n},{n}] parameter(0)\n"
+        f' ROOT r = {parts} custom-call(x), custom_call_target="lapack_dgeev_ffi",'
+        f' api_version=API_VERSION_TYPED_FFI, backend_config="{_EIGENVECTORS}" }}'
+    )
+    return [x.copy() for x in arrays_of(interp.evaluate(hlo.parse(text), matrix))]
+
+
 def test_nothing_is_known_of_other_numbers() -> None:
     matrix, zero = drawn((3, 3), "f8"), np.zeros((), np.int32)
     packed, pivots, info = lu(matrix)
