@@ -259,7 +259,7 @@ def _signs(found: Found) -> Iterator[str]:
     if found.mismatch is not None:
         yield "other types or sizes"
     for step in found.wrong:
-        yield from differences(step.actual, None, step.legal)
+        yield from [step.why] if step.why else differences(step.actual, None, step.legal)
     for output in found.outputs:
         if output.verdict.counts[OUTSIDE]:
             yield from differences(output.actual, output.exact, output.legal)

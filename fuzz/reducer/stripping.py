@@ -48,7 +48,14 @@ def _unannotated(instruction: Instruction) -> Instruction:
 
 
 def _without_layouts(module: Module) -> Module:
-    return _each(module, lambda i: i._replace(shape=_unlaid(i.shape)))
+    return _each(module, _unlaid_result)
+
+
+def _unlaid_result(instruction: Instruction) -> Instruction:
+    """Drop the layout of a result, but for custom calls: theirs says how memory is written."""
+    if instruction.opcode == "custom-call":
+        return instruction
+    return instruction._replace(shape=_unlaid(instruction.shape))
 
 
 def _unlaid(shape: Shape) -> Shape:

@@ -26,10 +26,13 @@ class Element:
 
 
 def elements(found: Found) -> Iterator[Element]:
-    """Yield the first wrong elements of each output."""
-    for output in found.outputs:
-        wrong = np.argwhere(outside(output.actual, output.legal))
-        for row in wrong[:MOST]:
+    """Yield the first wrong elements of each output; if there are none as no bounds are known, the
+    first that are not the exact ones."""
+    masks = [outside(output.actual, output.legal) for output in found.outputs]
+    if not any(mask.any() for mask in masks) and any(step.why for step in found.wrong):
+        masks = [np.asarray(output.actual != output.exact) for output in found.outputs]
+    for output, mask in zip(found.outputs, masks, strict=True):
+        for row in np.argwhere(mask)[:MOST]:
             yield _element(output, tuple(int(i) for i in row))
 
 

@@ -101,6 +101,7 @@ def _facts(report: Report, exact: Sequence[Array], versions: Mapping[str, str]) 
             {"element": e.place, "actual": e.actual, "expected": e.exact, "legal": e.legal}
             for e in (elements(found) if found is not None else ())
         ],
+        "steps": [*dict.fromkeys(step.why for step in found.wrong if step.why)] if found else [],
         "arguments": [str(array.dtype) for array in arrays_of(report.arrays)],
         **_results(report, exact),
         "seed": report.seed,

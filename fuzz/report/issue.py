@@ -25,6 +25,13 @@ from interp.values import Value
 _CONTRACT = (
     "element by element the exact result, rounded once to the result's type where it does not fit."
 )
+_BACKWARD_STABLE = (
+    "Factors that a backward stable algorithm computes are those of a matrix near the operand: the"
+    " residual of the equation that defines them is a small multiple of its roundings (LAPACK"
+    " Users' Guide, 3rd edition, chapter 5, has the thresholds of LAPACK's own tests). Here it is"
+    " more than the square of the dimension times that threshold, underflow admitted."
+)
+_ROLE = re.compile(r":\w+:(?=`)")  # of docstrings
 _ENDED = {CRASH: "The process ends:", HANG: "The process does not answer:"}
 _UNNAMED = having(STRUCTURAL)
 
@@ -116,12 +123,16 @@ def _facts(failure: Failure) -> Iterator[str]:
         yield f"| {element.place} | {element.actual} | {element.exact} | {element.legal} |"
     for step in found.wrong:
         yield ""
-        yield f"Also outside on the compiler's own values in between: {step.instruction.opcode}."
+        told = step.why or "also outside on the compiler's own values in between"
+        yield f"{_code(step.instruction.opcode)}: {told}."
 
 
 def _rule(module: Module, failure: Failure) -> Iterator[str]:
     """State what the instruction to blame must compute; "" for a crash."""
     if failure.found is None:
+        return
+    if any(step.why for step in failure.found.wrong):
+        yield from (_BACKWARD_STABLE, "")
         return
     steps = [step.instruction.opcode for step in failure.found.wrong]
     yield from (rule(module, steps[0] if steps else None), "")
@@ -143,7 +154,7 @@ def _definitions(named: Sequence[str], failure: Failure) -> Iterator[str]:
     for opcode in named:
         op = column("interp.ops").get(function_name(opcode))
         said = inspect.getdoc(op.function) if op is not None else None
-        text = " ".join((said or _CONTRACT).split()).replace("``", "`")
+        text = _ROLE.sub("", " ".join((said or _CONTRACT).split()).replace("``", "`"))
         yield f"- {_code(opcode)}: {text}"
 
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from hlo.errors import Unsupported
 from hlo.module import Instruction
-from hlo.types import ArrayShape
+from hlo.types import ArrayShape, leaves
 from hlo.values import Array
 from interp.envelope.enclosure import finfo
 from interp.lapack.routines import letter
@@ -90,20 +90,23 @@ def checked(
 
 
 def is_judged_factorisation(instruction: Instruction) -> bool:
-    """Test for a custom call that is a factorisation of matrices passed column by column.
+    """Test for a custom call that is a factorisation of matrices passed column by column, with
+    results that are, too.
 
-    That is how LAPACK reads memory. Of a matrix that is not declared so (JAX declares it), it
-    factors what the compiler's layouts make of it, which the program does not say. Operands of
-    lower rank are vectors, as many as there are matrices.
+    That is how LAPACK reads and writes memory. Of a matrix that is not declared so (JAX declares
+    it), it factors what the compiler's layouts make of it, which the program does not say, and a
+    result that is not declared so is transposed. Arrays of lower rank are vectors, as many as there
+    are matrices.
     """
     if instruction.opcode != "custom-call":
         return False
     if _equation(str(instruction.attributes["custom_call_target"])) is None:
         return False
     declared: Any = instruction.attributes.get("operand_layout_constraints", ())
-    shapes = [x for x in declared if isinstance(x, ArrayShape)]
-    rank = max((x.rank for x in shapes), default=0)
-    return rank > 1 and all(_is_column_major(x) for x in shapes if x.rank == rank)
+    operands = [x for x in declared if isinstance(x, ArrayShape)]
+    rank = max((x.rank for x in operands), default=0)
+    arrays = (*operands, *leaves(instruction.shape))
+    return rank > 1 and all(_is_column_major(x) for x in arrays if x.rank == rank)
 
 
 def _is_column_major(shape: ArrayShape) -> bool:

@@ -228,10 +228,14 @@ _ROUTINES: dict[str, tuple[Wrapper, str]] = {
 
 def _stacked(parts: list[Array | None], shape: ArrayShape) -> Array:
     """Arrange a batch of results in the declared shape, zeros where a result is not computed. One
-    of another size is returned as it is, and the evaluator reports it."""
+    of another size, or complex where real numbers are declared, is returned as it is, and the
+    evaluator reports it."""
     if any(part is None for part in parts):
         return np.zeros(shape.dims, shape.element_type.numpy)
-    array = np.asarray(parts, shape.element_type.numpy)
+    whole = np.asarray(parts)
+    if whole.dtype.kind == "c" and not shape.element_type.is_complex:
+        return whole
+    array = whole.astype(shape.element_type.numpy)
     return array.reshape(shape.dims) if array.size == math.prod(shape.dims) else array
 
 
