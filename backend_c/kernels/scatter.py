@@ -21,9 +21,12 @@ from backend_c.kernels.parts.reduction.combiner import Combiner
 from backend_c.kernels.parts.scatter.block_groups import Rows, fold, has_groups
 from backend_c.kernels.parts.scatter.grouped_updates import GroupedUpdates
 from backend_c.kernels.parts.scatter.ordered_updates import OrderedUpdates, is_fold, is_in, shares
+from backend_c.kernels.parts.scatter.private_copies import fold_in_copies, monoid_of_copies
 from hlo.types import PRED
 
 __all__ = ["scatter"]
+
+_SHORT_WINDOW = 16  # elements that take less time than a branch that is not foreseen
 
 _Index = tuple[Expr, ...]
 
@@ -69,6 +72,10 @@ def scatter(
     rows = geometry.rows()
     if is_fold(block, inputs, to_apply) and has_groups(rows, block):
         fold(block, rows, (inputs, updates), to_apply, write)
+        return
+    monoid = monoid_of_copies(block, rows, inputs, to_apply)
+    if monoid is not None:
+        fold_in_copies(block, rows, inputs[0], updates[0], monoid, write)
         return
     if is_fold(block, inputs, to_apply):
         in_order = OrderedUpdates(block, inputs, updates, to_apply, write)
@@ -238,11 +245,19 @@ class _InOrder:
         outermost = [d for d in known if geometry.window.get(d) == 0 and self.last > 0]
         return max(outermost or known, key=lambda d: dims[d], default=None)
 
+    def _is_serial(self) -> bool:
+        """Return whether threads have nothing to share, or would share little: each walks all
+        updates and skips those of others, which processors do not foresee."""
+        if self.shared is None:
+            return True
+        sizes = [self.geometry.update.shape.dims[u] for u in self.geometry.window.values()]
+        return self.shared not in self.geometry.window and math.prod(sizes) < _SHORT_WINDOW
+
     def emit(self) -> None:
         """Write the nest."""
         shape = self.geometry.operand.shape
         extent = 1 if self.shared is None else shape.dims[self.shared]
-        work = 0 if self.shared is None else 2 * self.geometry.update.shape.elements
+        work = 0 if self._is_serial() else 2 * self.geometry.update.shape.elements
         with shares(self.scope, extent, work) as share:
             self._over(0, {}, share)
 

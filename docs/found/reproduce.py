@@ -31,7 +31,7 @@ def run(file, arrays):
     if "lapack_" in (REPORT / file).read_text():  # which needs SciPy
         lapack._lapack.initialize()
         for name, target, *version in lapack.registrations()["cpu"]:
-            versions = {"api_version": number for number in version}
+            versions = dict(zip(["api_version"], version))
             xla.register_custom_call_target(name, target, platform="cpu", **versions)
     client = xla.make_cpu_client()
     devices = [device] = client.local_devices()[:1]

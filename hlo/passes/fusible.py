@@ -7,18 +7,32 @@ from collections.abc import Mapping
 import numpy as np
 
 from hlo.module import Instruction
+from hlo.opcodes import ELEMENTWISE, of_family
 from hlo.passes.cost import COST
 from hlo.passes.fusion_reasons import Reason, Why
 from hlo.passes.rewriting import array, constant_value
 from hlo.passes.updates_in_place import SMALL_PART, is_static_array, is_update_in_place
+from hlo.types import PRED
 
 # Kernels of their own that read each element of an operand about once, and so as well from what
-# takes no operations: an array that is all zeros, indices of another shape.
+# takes few operations: an array that is all zeros, indices of another shape, or below 0.
 READERS = frozenset(("scatter",))
-FREE = frozenset(("constant", "broadcast", "iota", "reshape"))
+_FREE = frozenset(("constant", "broadcast", "iota", "reshape"))
+
+_ELEMENTWISE = of_family(ELEMENTWISE)
 
 # A concatenation of more parts is a kernel with a loop for each, not a choice at each element.
 _MOST_PARTS = 2
+
+
+def is_read_as_computed(instruction: Instruction) -> bool:
+    """Return whether READERS compute the elements of an instruction, and do not need them in
+    memory: those that take no operations, and arithmetic of indices."""
+    if instruction.opcode in _FREE:
+        return True
+    is_cheap = instruction.opcode in _ELEMENTWISE and COST.get(instruction.opcode) == 1
+    kind = array(instruction.shape).element_type
+    return is_cheap and (kind is PRED or kind.is_integer)
 
 
 def why_unfusible(instruction: Instruction, by_name: Mapping[str, Instruction]) -> Reason | None:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from hlo.module import Computation, Instruction
 from hlo.passes.cost import COST
 from hlo.passes.epilogues import epilogues
-from hlo.passes.fusible import FREE, READERS, why_root, why_unfusible
+from hlo.passes.fusible import READERS, is_read_as_computed, why_root, why_unfusible
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
 from hlo.passes.index_paths import LOOP, Paths, share
 from hlo.passes.recomputation import cones
@@ -234,7 +234,7 @@ class Decisions:
         """Return the reason why a result must be in memory (a user cannot absorb it), or None."""
         users = self._users[instruction.name]
         for user, _ in users:
-            reads = user.opcode in READERS and instruction.opcode not in FREE
+            reads = user.opcode in READERS and not is_read_as_computed(instruction)
             if user.name not in self._fusible or reads:
                 result = user.name == self._root and user.opcode == "tuple"
                 taken = Reason(Why.READ_IN_MEMORY, (f"%{user.name}", user.opcode))
@@ -259,7 +259,7 @@ class Decisions:
         """Return the reason if a kernel that reads arrays only would compute it, else None."""
         for root in uses:
             opcode = self.by_name[root].opcode
-            if opcode in READERS and instruction.opcode not in FREE:
+            if opcode in READERS and not is_read_as_computed(instruction):
                 return Reason(Why.READ_IN_MEMORY, (f"%{root}", opcode))
         return None
 

@@ -211,6 +211,44 @@ def test_shared_by_threads() -> None:
     assert_same_bits(text, rng.integers(-3, 60, (600, 1)).astype(np.int32), *arrays)
 
 
+_COUNTS = """x = T[50] parameter(0)
+  i = s32[90000,1] parameter(1)
+  u = T[90000] parameter(2)
+  ROOT s = T[50] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1"""
+
+
+@pytest.mark.parametrize("combiner", ["add", "maximum", "multiply", "assign", "mixed"])
+@pytest.mark.parametrize("element_type", ["s32", "u8", "f32", "bf16", "s4"])
+def test_many_updates_of_few_elements(element_type: str, combiner: str) -> None:
+    """By private copies where the order does not matter; updates out of bounds are dropped."""
+    text = _module(element_type, combiner, _COUNTS.replace("T[", f"{element_type}["))
+    rng = np.random.default_rng(8)
+    dtype = ELEMENT_TYPES[element_type].numpy
+    x, u = (_values(rng, dims, dtype) for dims in ((50,), (90000,)))
+    if element_type in ("f32", "bf16"):
+        u[::1000], u[1::1000] = np.nan, -0.0
+    i = rng.integers(-2, 52, (90000, 1)).astype(np.int32)
+    i[:100] = 7  # met by one part alone
+    assert_same_bits(text, x, i, u)
+    source = backend_c.emit(hlo.parse(text), numerics="exact")["unit_0.c"].decode()
+    has_copies = combiner in ("add", "maximum", "multiply")
+    if element_type in ("f32", "bf16"):
+        has_copies = combiner == "maximum"
+    assert ("i1 < 8" in source) == has_copies
+
+
+def test_fast_sums_in_copies_are_the_same_with_any_threads() -> None:
+    module = hlo.parse(_module("f32", "add", _COUNTS.replace("T[", "f32[")))
+    rng = np.random.default_rng(9)
+    x, u = (rng.standard_normal(dims).astype(np.float32) for dims in (50, 90000))
+    i = rng.integers(-2, 52, (90000, 1)).astype(np.int32)
+    results = [backend_c.compile(module, "fast", threads=n)(x, i, u) for n in (1, 2, 3)]
+    assert len({result.tobytes() for result in results}) == 1
+    exact = interp.evaluate(module, x, i, u)
+    assert np.abs(results[0] - exact).max() < 2.0**-24 * 2000 * np.abs(u).max()
+
+
 def test_fast_sums() -> None:
     """Within the error of plain summation in f32, and the same bits with any threads."""
     text, parameters = _shared_module("ROOT r = T[] add(a, b)")

@@ -284,5 +284,12 @@ def test_a_scatter_takes_in_what_is_free() -> None:
     assert opcodes(module, "fused_scatter") == {
         "parameter": 2, "constant": 1, "broadcast": 1, "reshape": 1, "scatter": 1,
     }  # fmt: skip
-    # What takes operations is computed before, by all threads.
+    # What takes operations is computed before, by all threads, but for arithmetic of indices.
     assert opcodes(fused(text.replace("OPCODE", "negate"))) == {"parameter": 2, "fusion": 2}
+    wrapped = """below = pred[90] compare(i, s32[90] zeros.1), direction=LT
+  over = s32[90] add(i, i)
+  wrapped = s32[90] select(below, over, i)
+  indices = s32[90,1] reshape(wrapped)"""
+    wrapped = "zeros.1 = s32[90] iota(), iota_dimension=0\n  " + wrapped
+    text = text.replace("indices = s32[90,1] reshape(i)", wrapped).replace("OPCODE", "copy")
+    assert opcodes(fused(text)) == {"parameter": 2, "fusion": 1}
