@@ -37,8 +37,9 @@ _BEFORE_FUSION = (
     "simplify",
     "common_subexpressions",
     "loop_invariants",
-    "simplify",  # merged operands make more rules apply: select(p, x, x)
     "transposes",
+    # Merged operands make more rules apply, select(p, x, x), and concatenations: slices of parts.
+    "simplify",
     "dead_code",
 )
 _FUSION = ("fusion", "merge_computations", "dead_code")

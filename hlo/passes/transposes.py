@@ -1,7 +1,9 @@
-"""Fold transposes into dots, which can read and write matrices in any order.
+"""Fold transposes into dots, which can read and write matrices in any order, and concatenations.
 
-    dot(transpose(x), y)    contracts other dimensions of x
-    transpose(dot(x, y))    is dot(y, x), where it exchanges rows and columns
+    dot(transpose(x), y)            contracts other dimensions of x
+    transpose(dot(x, y))            is dot(y, x), where it exchanges rows and columns
+    transpose(concatenate(x, …))    is concatenate(reshape(x), …), where it moves no elements of
+                                    the parts: vectors, put together as the columns of a matrix
 
 Each sum has the same products, so that exact results keep their bits.
 """
@@ -14,6 +16,7 @@ from hlo.attributes import Attribute
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import Rebuilt, array, each, integers
+from hlo.types import ArrayShape
 
 _SIDES = ("lhs", "rhs")
 _KNOWN = frozenset(f"{side}_{kind}_dims" for side in _SIDES for kind in ("contracting", "batch"))
@@ -21,7 +24,8 @@ _EXCHANGED = frozenset((*_KNOWN, "operand_precision"))
 
 
 def transposes(module: Module) -> Module:
-    """Fold transposes into their users that are dots, and into their operands that are dots."""
+    """Fold transposes into their users that are dots, and into their operands that are dots or
+    concatenations."""
     return each(module, _folded)
 
 
@@ -34,7 +38,8 @@ def _folded(computation: Computation) -> Computation:
         if instruction.opcode == "dot":
             instruction = _of_transposes(instruction, rebuilt)
         elif instruction.opcode == "transpose" and uses[instruction.operands[0]] == 1:
-            instruction = _exchanged(instruction, rebuilt) or instruction
+            exchanged = _exchanged(instruction, rebuilt)
+            instruction = exchanged or _of_parts(instruction, rebuilt) or instruction
         rebuilt.add(instruction)
     return rebuilt.done()
 
@@ -87,6 +92,27 @@ def _exchanged(transpose: Instruction, rebuilt: Rebuilt) -> Instruction | None:
     )
 
 
+def _of_parts(transpose: Instruction, rebuilt: Rebuilt) -> Instruction | None:
+    """Return concatenate(reshape(x), …) for transpose(concatenate(x, …)), else None."""
+    inner = rebuilt.definitions[transpose.operands[0]]
+    if inner.opcode != "concatenate" or _is_bounded(inner, rebuilt):
+        return None
+    order = integers(transpose, "dimensions")
+    shapes = [array(rebuilt.definitions[name].shape) for name in inner.operands]
+    for shape in shapes:
+        long = [d for d in order if shape.dims[d] != 1]
+        if long != sorted(long):
+            return None
+    parts = []
+    for name, shape in zip(inner.operands, shapes, strict=True):
+        moved = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in order))
+        fresh = rebuilt.names.fresh(f"{transpose.name}.part")
+        parts.append(rebuilt.add(Instruction(fresh, moved, "reshape", (name,), {})))
+    (dimension,) = integers(inner, "dimensions")
+    attributes: dict[str, Attribute] = {"dimensions": (order.index(dimension),)}
+    return transpose._replace(opcode="concatenate", operands=tuple(parts), attributes=attributes)
+
+
 def _free(dot: Instruction, number: int, rank: int) -> list[int]:
     """Return an operand's free dimensions: neither contracting nor batch."""
     side = _SIDES[number]
@@ -94,7 +120,7 @@ def _free(dot: Instruction, number: int, rank: int) -> list[int]:
     return [d for d in range(rank) if d not in taken]
 
 
-def _is_bounded(dot: Instruction, rebuilt: Rebuilt) -> bool:
-    """Return whether the dot or an operand has a bounded dimension."""
-    operands = [rebuilt.definitions[name] for name in dot.operands]
-    return any(has_bounds(i.shape) for i in (dot, *operands))
+def _is_bounded(instruction: Instruction, rebuilt: Rebuilt) -> bool:
+    """Return whether an instruction or an operand has a bounded dimension."""
+    operands = [rebuilt.definitions[name] for name in instruction.operands]
+    return any(has_bounds(i.shape) for i in (instruction, *operands))

@@ -82,3 +82,50 @@ def test_transposes_that_a_dot_cannot_express_stay(
     module = _module(left, right, body, numbers)
     hlo.verify(module)
     assert transposes(module).entry.instructions == module.entry.instructions
+
+
+def _parts(dims: str, body: str) -> hlo.Module:
+    return hlo.parse(f"HloModule m\nENTRY e {{\n  x = f32[{dims}] parameter(0)\n"
+                     f"  y = f32[{dims}] parameter(1)\n  {body}\n}}")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dims", "body"),
+    [
+        # vectors as columns
+        ("1,5", "c = f32[3,5] concatenate(x, y, x), dimensions={0}\n"
+         "  ROOT r = f32[5,3] transpose(c), dimensions={1,0}"),
+        ("1,2,1,4", "c = f32[1,2,2,4] concatenate(x, y), dimensions={2}\n"
+         "  ROOT r = f32[2,4,1,2] transpose(c), dimensions={1,3,0,2}"),
+        ("1,0", "c = f32[2,0] concatenate(x, y), dimensions={0}\n"
+         "  ROOT r = f32[0,2] transpose(c), dimensions={1,0}"),
+    ],
+)  # fmt: skip
+def test_vectors_are_put_together_as_columns(dims: str, body: str) -> None:
+    module = _parts(dims, body)
+    hlo.verify(module)
+    folded = hlo.passes.PASSES["dead_code"](transposes(module))
+    hlo.verify(folded)
+    assert folded.entry.root_instruction.opcode == "concatenate"
+    assert not any(i.opcode == "transpose" for i in folded.entry.instructions)
+    rng = np.random.default_rng(0)
+    operands = [rng.standard_normal(p.shape.dims).astype("f") for p in module.entry.parameters]
+    before, after = (np.asarray(interp.evaluate(m, *operands)) for m in (module, folded))
+    assert before.tobytes() == after.tobytes() and before.shape == after.shape
+
+
+@pytest.mark.parametrize(
+    ("dims", "body"),
+    [
+        # a part is a matrix
+        ("2,5", "c = f32[4,5] concatenate(x, y), dimensions={0}\n"
+         "  ROOT r = f32[5,4] transpose(c), dimensions={1,0}"),
+        # the concatenation is needed as it is, too
+        ("1,2", "c = f32[2,2] concatenate(x, y), dimensions={0}\n"
+         "  t = f32[2,2] transpose(c), dimensions={1,0}\n  ROOT r = f32[2,2] add(c, t)"),
+    ],
+)  # fmt: skip
+def test_other_concatenations_stay(dims: str, body: str) -> None:
+    module = _parts(dims, body)
+    hlo.verify(module)
+    assert transposes(module).entry.instructions == module.entry.instructions
