@@ -54,7 +54,6 @@ def trips(program: str) -> int | None:
     ("changes", "count"),
     [
         ({}, 3),
-        ({"start": 5}, 0),
         ({"by": 2}, 2),
         ({"t": "u8", "end": 255, "start": 250}, 5),
         ({"sides": "limit, n", "direction": "GT"}, 3),

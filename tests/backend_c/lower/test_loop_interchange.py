@@ -267,7 +267,9 @@ def test_drawn_loops_keep_every_bit() -> None:
     cases = examples(case, 60, 5)
     settings = Settings(least_interchanged=2)
     plans = [planned(case.module, settings) for case in cases]
-    assert sum(any(k.kind == "trips" for k in plan.kernels) for plan in plans) > 30
+    assert (
+        sum(any(k.kind == "trips" for k in plan.kernels) for plan in plans) > 20
+    )  # loops of at most one trip are none
     executables = compiled([c.module for c in cases], quick(os.environ), settings)
     for one, executable in zip(cases, executables, strict=True):
         assert not isinstance(executable, hlo.Error)
