@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from backend_c.ir.affine_indices import with_affine_indices
 from backend_c.ir.decided_selects import with_decided_selects
 from backend_c.ir.folded_divisions import with_folded_divisions
+from backend_c.ir.fused_products import with_fused_products
 from backend_c.ir.invariant_conditions import with_hoisted_conditions
 from backend_c.ir.loop_ir import Statement
 from backend_c.ir.narrow_integers import with_narrow_integers
@@ -21,4 +22,4 @@ def rewritten(body: Sequence[Statement], settings: Settings) -> tuple[Statement,
         body = with_folded_divisions(body)
     if settings.has_lanes:
         body = with_hoisted_conditions(with_narrow_integers(body))
-    return with_short_sequences(body) if settings.is_fast else tuple(body)
+    return with_fused_products(with_short_sequences(body)) if settings.is_fast else tuple(body)

@@ -17,16 +17,14 @@ static void kernel_0(const float *HLO_RESTRICT a0, const float *HLO_RESTRICT a1,
             #pragma omp simd
             for (int64_t l1 = 0; l1 < 64; ++l1) {
                 const int64_t i3 = g1 * 64 + l1;
-                const float v4 = a0[i1 * 1000 + i3] * a1[i1 * 1000 + i3];
-                const float v5 = a2[i1 * 1000 + i3] + v4;
+                const float v5 = hlo_fused_f32(a0[i1 * 1000 + i3], a1[i1 * 1000 + i3], a2[i1 * 1000 + i3]);
                 tm2[l1] = tm2[l1] + v5;
             }
         }
         #pragma omp simd
         for (int64_t l1 = 0; l1 < 40; ++l1) {
             const int64_t i3 = l1 + 960;
-            const float v4 = a0[i1 * 1000 + i3] * a1[i1 * 1000 + i3];
-            const float v5 = a2[i1 * 1000 + i3] + v4;
+            const float v5 = hlo_fused_f32(a0[i1 * 1000 + i3], a1[i1 * 1000 + i3], a2[i1 * 1000 + i3]);
             tm2[l1] = tm2[l1] + v5;
         }
         hlo_lanes_add_f32(tm2, 64, &m2);
