@@ -13,6 +13,7 @@ from hlo.passes.layouts import layouts
 from hlo.passes.loop_invariants import loop_invariants
 from hlo.passes.scatters import scatters
 from hlo.passes.simplify import simplify
+from hlo.passes.single_terms import single_terms
 from hlo.passes.single_trips import single_trips
 from hlo.passes.transposes import transposes
 
@@ -22,6 +23,7 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "merge_computations": merge_computations,
     "scatters": scatters,
     "simplify": simplify,
+    "single_terms": single_terms,
     "single_trips": single_trips,
     "transposes": transposes,
     "common_subexpressions": common_subexpressions,
@@ -37,6 +39,7 @@ _BEFORE_FUSION = (
     "merge_computations",
     "scatters",
     "simplify",
+    "single_terms",
     "single_trips",
     "common_subexpressions",
     "loop_invariants",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.inline import inline
 from hlo.passes.rewriting import Rebuilt, constant_value, each, integer
-from hlo.types import ArrayShape
+from hlo.types import ArrayShape, TupleShape
 
 _COMPARISONS: Mapping[object, Callable[[int, int], bool]] = {
     "LT": operator.lt,
@@ -61,9 +61,9 @@ def _trips(module: Module, rebuilt: Rebuilt, loop: Instruction) -> int | None:
     body = module.computation(str(loop.attributes["body"]))
     decides, root = condition.root_instruction, body.root_instruction
     compared = _COMPARISONS.get(decides.attributes.get("direction"))
-    if decides.opcode != "compare" or compared is None or state.opcode != "tuple":
+    if decides.opcode != "compare" or compared is None:
         return None
-    if root.opcode != "tuple":
+    if {state.opcode, root.opcode} != {"tuple"} or _has_nested_state(loop):
         return None
     inside = {i.name: i for i in condition.instructions}
     within = {i.name: i for i in body.instructions}
@@ -90,6 +90,13 @@ def _trips(module: Module, rebuilt: Rebuilt, loop: Instruction) -> int | None:
     if any(abs(count) >= 1 << bits for count in after) or compared(*after):
         return None  # more trips, or a counter that wraps around
     return 1
+
+
+def _has_nested_state(loop: Instruction) -> bool:
+    """Return whether an element of the state is a tuple: that of something asynchronous, whose
+    starts and dones are matched by the loop that carries it."""
+    assert isinstance(loop.shape, TupleShape)
+    return any(isinstance(element, TupleShape) for element in loop.shape.elements)
 
 
 def _step(within: Mapping[str, Instruction], name: str, number: int) -> int | None:
