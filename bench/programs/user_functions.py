@@ -5,7 +5,10 @@ thread: ``conv_int8`` 48 (integers had no product of matrices), ``dot_1m`` and `
 some 90 times what they take now (factors of one result were packed), ``decoder_step`` 1.9 (fresh
 pages for each result), ``logistic_map`` 1.8 and ``mandelbrot`` 0.6 (the state of a loop went
 through memory), ``group_norm`` 1.6 (eight neighbours of a sum at a time), ``conjugate_gradients``
-1.3 (short dots again).
+1.3 (short dots again). In times of its wall time with two threads: ``histogram`` 5.3 (threads that
+skip the updates of others), ``cross_products`` 3.8 (a loop for each component, and a
+transposition), ``polynomial`` 3.8 (a loop of one trip, and no multiply-add), ``softmax_gradient``
+1.8 (a reduction of one element ended the row).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from bench.programs.recipes import Program, full, normal, uniform
+from bench.programs.recipes import Program, full, integers, normal, uniform
 
 
 def logistic_map(x: Any) -> Any:
@@ -120,6 +123,16 @@ def convolution_int8(x: Any, w: Any, groups: int = 1) -> Any:
     )
 
 
+def histogram(values: Any) -> Any:
+    """Count each of 256 values."""
+    return jnp.zeros(256, jnp.int32).at[values].add(1)
+
+
+def softmax_gradient(x: Any, weights: Any) -> Any:
+    """Differentiate a weighted sum of probabilities."""
+    return jax.grad(lambda x: (jax.nn.softmax(x) * weights).sum())(x)
+
+
 def _bytes(*dims: int) -> list[Any]:
     """Make a recipe of bytes."""
     return ["randint", [*dims], "int8", -127, 128]
@@ -148,6 +161,10 @@ PROGRAMS = {
         ],
     ),
     "conv_int8": Program(convolution_int8, [_bytes(2, 28, 28, 64), _bytes(3, 3, 64, 64)]),
+    "histogram": Program(histogram, [integers(1000000, below=256)]),
+    "cross_products": Program(jnp.cross, [normal(100000, 3), normal(100000, 3)]),
+    "polynomial": Program(jnp.polyval, [normal(20), normal(1000000)]),
+    "softmax_gradient": Program(softmax_gradient, [normal(1024, 1000), normal(1024, 1000)]),
     "depthwise_int8": Program(
         lambda x, w: convolution_int8(x, w, 96), [_bytes(2, 28, 28, 96), _bytes(3, 3, 1, 96)]
     ),
