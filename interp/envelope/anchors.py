@@ -316,14 +316,22 @@ def with_all_results(module: Module) -> Module:
 
 def _with_all_results(computation: Computation) -> Computation:
     instructions: list[Instruction] = []
+    root = computation.root
     for instruction in computation.instructions:
         instructions.append(instruction)
-        if isinstance(instruction.shape, TupleShape) and is_judged_factorisation(instruction):
-            instructions += [
-                element(f"{instruction.name}.with.{number}", shape, instruction.name, number)
-                for number, shape in enumerate(instruction.shape.elements)
-            ]
-    return replace(computation, instructions=tuple(instructions))
+        shape = instruction.shape
+        if not isinstance(shape, TupleShape) or not is_judged_factorisation(instruction):
+            continue
+        results = [
+            element(f"{instruction.name}.with.{number}", part, instruction.name, number)
+            for number, part in enumerate(shape.elements)
+        ]
+        instructions += results
+        if instruction.name == root:  # else nothing would read them
+            root = f"{instruction.name}.with"
+            whole = tuple(result.name for result in results)
+            instructions.append(Instruction(root, shape, "tuple", whole, {}))
+    return replace(computation, instructions=tuple(instructions), root=root)
 
 
 def _laid_out(computation: Computation) -> dict[str, str]:

@@ -14,6 +14,7 @@ from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.defining_equations import checked, is_judged_factorisation
+from interp.envelope.judgement import Judge
 from interp.envelope.peer_values.followed import followed
 
 LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
@@ -316,6 +317,19 @@ def test_what_follows_is_judged_on_the_peer_s_own_factors() -> None:
     _, wrong = followed(module, own, matrix, peer=XLA_CPU)
     assert [step.instruction.name for step in wrong] == ["f"]
     assert np.asarray(interp.evaluate(module, matrix)).shape == (64, 64)
+
+
+def test_factors_that_are_the_result_are_judged_too() -> None:
+    text = SOLVE[: SOLVE.index("  lu =")].replace("  f =", "  ROOT f =") + "}\n"
+    module, matrix = hlo.parse(text), drawn((64, 64), "f4")
+    packed, pivots, info = lu(matrix)
+    exact = [("", array) for array in arrays_of(interp.evaluate(module, matrix))]
+    judge = Judge(module, (matrix,), exact, peer=XLA_CPU)
+    for actual, is_wrong in ((packed, False), (packed * np.float32(1.5), True)):
+        results = [actual, pivots, info.astype(np.int32)]
+        found = judge.judged(results, lambda other, shown=results: [*shown, *shown])
+        assert bool(found.wrong) == is_wrong
+        assert is_wrong or not found.counts["undetermined"]
 
 
 def test_a_matrix_that_is_not_passed_by_columns_proves_nothing() -> None:
