@@ -60,7 +60,8 @@ class Budget:
     at each step, but for the orders of ``folds``, and orders of long sums in which most
     numbers go through more additions than :meth:`additions`. What is in such an enclosure is legal;
     what is outside may be. Nor is ``deviations``, if any: it leaves out sums that err by more than
-    so many standard deviations of random rounding (:mod:`interp.envelope.random_rounding`)."""
+    so many standard deviations of random rounding (:mod:`interp.envelope.random_rounding`), nor
+    ``always_flushes``, which leaves out subnormals that stay where they may be flushed."""
 
     name: str
     ulps: Mapping[str, float] = field(default_factory=dict)
@@ -76,6 +77,7 @@ class Budget:
     usual_sums: bool = False
     folds: Folds = Folds.USUAL
     deviations: float = 0.0
+    always_flushes: bool = False
     unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
     is_measured: bool = True  # here, on results of this compiler; or no compiler's own
 

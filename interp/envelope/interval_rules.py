@@ -111,7 +111,11 @@ def is_subnormal(end: Array) -> Array:
 
 
 def _with_flushed(low: Array, high: Array) -> tuple[Array, Array]:
+    """Admit zero beside subnormals, or in their place, as the budget has it."""
     tiny = finfo(low.dtype).smallest_normal
+    if budget.current().always_flushes:
+        low, high = (np.where(np.abs(x) < tiny, np.zeros((), x.dtype), x) for x in (low, high))
+        return low, high
     above, below = (low > 0) & (low < tiny), (high < 0) & (high > -tiny)
     if above.any():
         low = np.where(above, np.zeros((), low.dtype), low)

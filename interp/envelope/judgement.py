@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import repeat
 from typing import Any
@@ -159,6 +160,7 @@ class Judge:
         and the illegal steps. Where an instruction may give anything at all, orders of sums decide
         little, so anchors are tried first."""
         trying = Trying(actual, found)
+        self._by_flushing(trying)
         if not self.enclosed.openings:
             self._by_usual_orders(trying)
         shown = self._all_shown(run) if trying.is_open else None
@@ -180,6 +182,17 @@ class Judge:
         names = tuple(self._plan.names)
         steps = run(self._showing(names)) if names else None
         return None if steps is None else self._shown(names, steps)
+
+    def _by_flushing(self, trying: Trying) -> None:
+        """Resolve undetermined elements that are legal if all subnormals are flushed: zero or the
+        number is then not an interval between them. Tried where zeros and subnormals show."""
+        if not self._given["peer"].flushes or not trying.has_small(self._exact):
+            return
+        peer = replace(self._given["peer"], always_flushes=True)
+        legal = enclose(self._module, *self._values, **{**self._given, "peer": peer}).result
+        for place, one in enumerate(arrays_of(legal)):
+            exact = self._exact[place][1]
+            trying.resolve(place, kinds(trying.actual[place], exact, one))
 
     def _by_usual_orders(self, trying: Trying) -> None:
         """Resolve undetermined elements that are legal under one of the usual orders of sums."""

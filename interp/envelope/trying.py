@@ -7,12 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from hlo.values import Array
-from interp.envelope.enclosure import Enclosure
+from interp.envelope.enclosure import Enclosure, finfo
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.peer_values.followed import Step
 from interp.envelope.random_rounding import Unlikely
-from interp.envelope.verdict import KINDS, OUTSIDE, Verdict, is_open, resolved, same_where_open
+from interp.envelope.verdict import (
+    KINDS,
+    OUTSIDE,
+    UNDETERMINED,
+    Verdict,
+    is_open,
+    resolved,
+    same_where_open,
+)
 
 
 class Shown(NamedTuple):
@@ -46,6 +56,21 @@ class Trying:
         """Test whether the program with anchors gave other values where elements are
         undetermined."""
         return not same_where_open(self.found, self.actual, shown.own)
+
+    def has_small(self, exact: Sequence[tuple[str, Array]]) -> bool:
+        """Test for an undetermined element that is zero, or whose exact value is subnormal, or that
+        is no float, as a comparison with zero is none."""
+        for found, actual, (_, right) in zip(self.found, self.actual, exact, strict=True):
+            if not is_open(found):
+                continue
+            if right.dtype.kind in "biu":
+                return True
+            at = found == KINDS.index(UNDETERMINED)
+            tiny = float(finfo(right.real.dtype).smallest_normal)
+            with np.errstate(all="ignore"):
+                if ((actual[at] == 0) | (np.abs(right[at]) < tiny)).any():
+                    return True
+        return False
 
     def narrow(self, narrower: Mapping[int, Enclosure]) -> None:
         """Resolve undetermined elements by narrower enclosures, given by the number of the

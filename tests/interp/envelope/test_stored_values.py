@@ -12,12 +12,12 @@ import hlo
 import interp
 from hlo.types import BF16
 from hlo.values import Array, arrays_of
-from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+from interp.envelope.budget import FAST, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import enclose
 from interp.envelope.judgement import Judge
 from interp.envelope.open_results import can_be_restricted, restricted
-from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN
+from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
 
 MOVED = "HloModule m\nENTRY e {{ x = {type}[2] parameter(0)\n ROOT r = {type}[2] {op} }}"
 
@@ -76,6 +76,35 @@ def test_a_result_is_rounded_to_nearest(name: str, op: str) -> None:
     right = np.asarray(interp.evaluate(hlo.parse(text), operand))
     above = np.nextafter(right, np.asarray(np.inf).astype(right.dtype))
     assert kinds(text, operand, above) == {OUTSIDE: 2}
+
+
+_SMALL = "HloModule m\nENTRY e {{ x = {type}[3] parameter(0)\n {body}"
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+def test_a_subnormal_is_flushed_or_not(name: str) -> None:
+    """It is no number between."""
+    dtype = hlo.types.ELEMENT_TYPES[name].numpy
+    operand = np.full(3, np.finfo(dtype).tiny / 4, dtype)
+    text = _SMALL.format(type=name, body=f"ROOT r = {name}[3] add(x, x) }}")
+    actual = np.array([0, operand[0] * 2, operand[0]], dtype)
+    assert kinds(text, operand, actual) == {EQUAL: 1, WITHIN: 1, UNDETERMINED: 1}
+    assert kinds(text, operand, actual, FAST) == {EQUAL: 1, OUTSIDE: 2}
+
+
+def test_what_follows_from_a_flushed_number() -> None:
+    """A root, and a comparison."""
+    operand = np.full(3, 3e-39, np.float32)
+    text = _SMALL.format(type="f32", body="ROOT r = f32[3] sqrt(x) }}".replace("}}", "}"))
+    actual = np.array([0, np.sqrt(operand[0]), 2e-20], np.float32)
+    assert kinds(text, operand, actual) == {EQUAL: 1, WITHIN: 1, UNDETERMINED: 1}
+    text = _SMALL.format(
+        type="f32",
+        body="""y = f32[3] add(x, x)
+ z = f32[3] subtract(x, x)
+ ROOT r = pred[3] compare(y, z), direction=GT }""",
+    )
+    assert kinds(text, operand, np.array([True, True, False])) == {EQUAL: 2, WITHIN: 1}
 
 
 # ``b`` is a result and part of a chain; ``c`` is stored alone; ``d`` is what goes into it, twice.
