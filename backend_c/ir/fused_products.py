@@ -23,9 +23,10 @@ from backend_c.ir.loop_ir import (
     subexpressions,
 )
 from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
+from hlo.opcodes import SUM, having
 from hlo.types import F32, F64
 
-_SUMS = ("add", "subtract")
+_SUMS = having(SUM)
 
 
 def with_fused_products(body: Sequence[Statement]) -> tuple[Statement, ...]:
