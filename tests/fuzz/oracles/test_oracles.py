@@ -27,7 +27,7 @@ from hlo.module import Module
 from hlo.values import Value
 from tests.fuzz.planted import planted
 
-_COUNT = 12  # hlo fuzz draws more
+_COUNT = 8  # hlo fuzz draws more
 # What checks each access takes its time, and so do compilers without end.
 _FEWER = {"configurations": 3, "sanitized": 3, "cuda-emulated": 3}
 # The one that needs a GPU is tested on the emulated driver: tests/fuzz/oracles/test_cuda.py.
