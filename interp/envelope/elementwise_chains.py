@@ -37,9 +37,11 @@ from interp.envelope.enclosure import (
     anything,
     finfo,
     is_nan,
+    largest,
     outward,
     rounded_down,
     rounded_up,
+    saturates,
     where,
 )
 from interp.envelope.interval_rules import Rule, settled
@@ -106,6 +108,9 @@ def inside(opcode: str, rule: Rule) -> Rule:
     """Make the rule of an inner value from that of a stored value: the rounding may be left out."""
 
     def unrounded(*operands: Enclosure) -> Enclosure:
+        return _or_beyond(enclosed(*operands))
+
+    def enclosed(*operands: Enclosure) -> Enclosure:
         peer = budget.current()
         if opcode in _SUMS or not peer.rewrites:
             return unrounded_sum(opcode, operands, rule(*operands))
@@ -117,6 +122,17 @@ def inside(opcode: str, rule: Rule) -> Rule:
         return where(_is_exact(opcode, operands, result), result, found)
 
     return unrounded
+
+
+def _or_beyond(result: Enclosure) -> Enclosure:
+    """Admit anything of an inner value that is the largest number of a type that saturates: a
+    compiler that keeps it wide goes on with what it is, which no value of the type encloses."""
+    element_type = result.element_type
+    if not budget.current().keeps_wide or not saturates(element_type):
+        return result
+    most = largest(element_type)
+    is_beyond = np.asarray((result.high >= most) | (result.low <= -most))
+    return where(is_beyond, anything(result.shape, element_type), result)
 
 
 def with_operands_rounded(opcode: str, operands: Sequence[Enclosure]) -> list[Enclosure]:

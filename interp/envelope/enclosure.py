@@ -161,6 +161,15 @@ def represents_infinity(element_type: ElementType) -> bool:
     return bool(np.isinf(float(largest(element_type).astype(np.float64))))
 
 
+@cache
+def saturates(element_type: ElementType) -> bool:
+    """Test for floats without infinity and NaN: what is too large becomes the largest number."""
+    if not element_type.is_float or represents_infinity(element_type):
+        return False
+    nan = np.array(np.nan, np.float32).astype(element_type.numpy)
+    return not np.isnan(nan.astype(np.float32))
+
+
 def anything(shape: tuple[int, ...], element_type: ElementType) -> Enclosure:
     """Enclose every value of a type."""
     has_nan = element_type.is_float or element_type.is_complex
