@@ -280,8 +280,10 @@ def evidence(found: Found) -> Iterator[str]:
         yield found.mismatch
     for step in found.wrong:
         place = f"%{step.instruction.name} = {step.instruction.opcode}"
-        told = _evidence(place, step.verdict, step.actual, None, step.legal)
-        yield f"{place}: {step.why}" if step.why else told
+        if step.why:
+            yield f"{place}: {step.why}"
+        else:
+            yield _evidence(place, step.verdict, step.actual, None, step.legal)
     yield from filter(None, map(output_evidence, found.outputs))
 
 

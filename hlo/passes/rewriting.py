@@ -14,6 +14,7 @@ from hlo.types import ArrayShape
 from hlo.values import Array
 from hlo.walk import called
 
+Answer = Instruction | str | None  # in place of an instruction: another, or an earlier value
 Slices = tuple[tuple[int, int, int], ...]
 
 # What a header says about the entry computation's parameters and results.
@@ -85,6 +86,29 @@ class Rebuilt:
 def each(module: Module, change: Callable[[Computation], Computation]) -> Module:
     """Apply a change to every computation of a module."""
     return replace(module, computations=tuple(map(change, module.computations)))
+
+
+def each_of(
+    module: Module, opcode: str, change: Callable[[Rebuilt, Instruction], Answer]
+) -> Module:
+    """Replace the instructions of one opcode in a module: each by the instruction that ``change``
+    returns, after what it has added to the computation, or by the earlier value that it names; they
+    stay where that is None."""
+
+    def changed(computation: Computation) -> Computation:
+        if all(i.opcode != opcode for i in computation.instructions):
+            return computation
+        rebuilt = Rebuilt(computation)
+        for instruction in computation.instructions:
+            resolved = rebuilt.resolved(instruction)
+            answer = change(rebuilt, resolved) if resolved.opcode == opcode else None
+            if isinstance(answer, str):
+                rebuilt.forward(instruction.name, answer)
+            else:
+                rebuilt.add(answer or resolved)
+        return rebuilt.done()
+
+    return each(module, changed)
 
 
 def with_computation(module: Module, changed: Computation) -> Module:

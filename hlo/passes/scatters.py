@@ -18,28 +18,21 @@ import numpy as np
 
 from hlo.attributes import Attribute
 from hlo.literal import Literal
-from hlo.module import Computation, Instruction, Module
-from hlo.passes.rewriting import Rebuilt, array, each, integer, integers
+from hlo.module import Instruction, Module
+from hlo.passes.rewriting import Rebuilt, array, each_of, integer, integers
 from hlo.types import PRED, S64, ArrayShape, ElementType
 from hlo.walk import monoid
 
 
 def scatters(module: Module) -> Module:
     """Replace each scatter of a single window by a dynamic-update-slice."""
-    return each(module, functools.partial(_rewritten, module))
 
+    def updated(rebuilt: Rebuilt, scatter: Instruction) -> str | None:
+        if not _has_one_window(module, rebuilt, scatter):
+            return None
+        return _Window(module, rebuilt, scatter).updated()
 
-def _rewritten(module: Module, computation: Computation) -> Computation:
-    if all(i.opcode != "scatter" for i in computation.instructions):
-        return computation
-    rebuilt = Rebuilt(computation)
-    for instruction in computation.instructions:
-        resolved = rebuilt.resolved(instruction)
-        if resolved.opcode == "scatter" and _has_one_window(module, rebuilt, resolved):
-            rebuilt.forward(instruction.name, _Window(module, rebuilt, resolved).updated())
-        else:
-            rebuilt.add(resolved)
-    return rebuilt.done()
+    return each_of(module, "scatter", updated)
 
 
 def _has_one_window(module: Module, rebuilt: Rebuilt, scatter: Instruction) -> bool:

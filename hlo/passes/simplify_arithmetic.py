@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 
 from hlo.module import Instruction
-from hlo.passes.value_facts import Answer, Rule, ValueFacts
+from hlo.passes.rewriting import Answer
+from hlo.passes.value_facts import Rule, ValueFacts
 from hlo.types import F32, F64, ElementType
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from hlo.literal import Literal
 from hlo.module import Instruction
-from hlo.passes.rewriting import array, constant_value, integers, slices
-from hlo.passes.value_facts import Answer, Rule, ValueFacts
+from hlo.passes.rewriting import Answer, array, constant_value, integers, slices
+from hlo.passes.value_facts import Rule, ValueFacts
 from hlo.values import Array
 
 _MOST = 64  # elements of a constant that is rearranged here

@@ -7,8 +7,8 @@ import numpy as np
 from hlo.literal import Literal
 from hlo.module import Instruction
 from hlo.opcodes import PENDING, having
-from hlo.passes.rewriting import array, integer, integers, slices
-from hlo.passes.value_facts import Answer, Rule, ValueFacts
+from hlo.passes.rewriting import Answer, array, integer, integers, slices
+from hlo.passes.value_facts import Rule, ValueFacts
 from hlo.types import S32, ArrayShape, TupleShape
 
 _PENDING = having(PENDING)

@@ -7,28 +7,17 @@ Gradients of broadcasts along a dimension of extent 1 are such (``jax.nn.softmax
 from __future__ import annotations
 
 import math
+from functools import partial
 
-from hlo.module import Computation, Instruction, Module
-from hlo.passes.rewriting import Rebuilt, array, each, integers
+from hlo.module import Instruction, Module
+from hlo.passes.rewriting import Rebuilt, array, each_of, integers
 from hlo.types import ArrayShape
 from hlo.walk import monoid
 
 
 def single_terms(module: Module) -> Module:
     """Replace each reduction of one array whose reduced dimensions have extent 1."""
-    return each(module, lambda computation: _replaced(module, computation))
-
-
-def _replaced(module: Module, computation: Computation) -> Computation:
-    if all(i.opcode != "reduce" for i in computation.instructions):
-        return computation
-    rebuilt = Rebuilt(computation)
-    for instruction in computation.instructions:
-        resolved = rebuilt.resolved(instruction)
-        if resolved.opcode == "reduce":
-            resolved = _operation(module, rebuilt, resolved) or resolved
-        rebuilt.add(resolved)
-    return rebuilt.done()
+    return each_of(module, "reduce", partial(_operation, module))
 
 
 def _operation(module: Module, rebuilt: Rebuilt, reduce: Instruction) -> Instruction | None:

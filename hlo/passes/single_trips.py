@@ -8,45 +8,31 @@ and behind such a loop is fused then. XLA's WhileLoopSimplifier does the same.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 
-from hlo.module import Computation, Instruction, Module
+import numpy as np
+
+from hlo.module import Instruction, Module
 from hlo.passes.inline import inline
-from hlo.passes.rewriting import Rebuilt, constant_value, each, integer
+from hlo.passes.rewriting import Answer, Rebuilt, array, constant_value, each_of, integer
+from hlo.passes.simplify_constants import COMPARISONS
 from hlo.types import ArrayShape, TupleShape
-
-_COMPARISONS: Mapping[object, Callable[[int, int], bool]] = {
-    "LT": operator.lt,
-    "LE": operator.le,
-    "GT": operator.gt,
-    "GE": operator.ge,
-    "NE": operator.ne,
-    "EQ": operator.eq,
-}
 
 
 def single_trips(module: Module) -> Module:
     """Replace each ``while`` of no or one trip, as far as its text tells the trip count."""
-    changed = each(module, lambda computation: _replaced(module, computation))
+    changed = each_of(module, "while", partial(_body_or_state, module))
     return module if changed == module else inline(changed)
 
 
-def _replaced(module: Module, computation: Computation) -> Computation:
-    if all(i.opcode != "while" for i in computation.instructions):
-        return computation
-    rebuilt = Rebuilt(computation)
-    for instruction in computation.instructions:
-        resolved = rebuilt.resolved(instruction)
-        trips = _trips(module, rebuilt, resolved) if resolved.opcode == "while" else None
-        if trips == 0:
-            rebuilt.forward(instruction.name, resolved.operands[0])
-            continue
-        if trips == 1:
-            attributes = {"to_apply": resolved.attributes["body"]}
-            resolved = resolved._replace(opcode="call", attributes=attributes)
-        rebuilt.add(resolved)
-    return rebuilt.done()
+def _body_or_state(module: Module, rebuilt: Rebuilt, loop: Instruction) -> Answer:
+    """Return the call of a loop's body, or the name of its initial state; None for other loops."""
+    trips = _trips(module, rebuilt, loop)
+    if trips is None:
+        return None
+    called = {"to_apply": loop.attributes["body"]}
+    return loop._replace(opcode="call", attributes=called) if trips else loop.operands[0]
 
 
 def _trips(module: Module, rebuilt: Rebuilt, loop: Instruction) -> int | None:
@@ -60,8 +46,7 @@ def _trips(module: Module, rebuilt: Rebuilt, loop: Instruction) -> int | None:
     condition = module.computation(str(loop.attributes["condition"]))
     body = module.computation(str(loop.attributes["body"]))
     decides, root = condition.root_instruction, body.root_instruction
-    compared = _COMPARISONS.get(decides.attributes.get("direction"))
-    if decides.opcode != "compare" or compared is None:
+    if decides.opcode != "compare":
         return None
     if {state.opcode, root.opcode} != {"tuple"} or _has_nested_state(loop):
         return None
@@ -81,15 +66,15 @@ def _trips(module: Module, rebuilt: Rebuilt, loop: Instruction) -> int | None:
             return None
         counts.append(count)
         steps.append(step)
-    shape = inside[decides.operands[0]].shape
-    assert isinstance(shape, ArrayShape)
-    if not compared(*counts):
+    counter = array(inside[decides.operands[0]].shape).element_type
+    is_signed = counter.kind == "signed"
+    word, bits = (np.int64, counter.bits - 1) if is_signed else (np.uint64, counter.bits)
+    compared = COMPARISONS[str(decides.attributes["direction"])]
+    if not compared(*np.array(counts, word)):
         return 0
     after = [count + step for count, step in zip(counts, steps, strict=True)]
-    bits = shape.element_type.bits - (shape.element_type.kind == "signed")
-    if any(abs(count) >= 1 << bits for count in after) or compared(*after):
-        return None  # more trips, or a counter that wraps around
-    return 1
+    wraps_around = any(abs(count) >= 1 << bits for count in after)
+    return None if wraps_around or compared(*np.array(after, word)) else 1
 
 
 def _has_nested_state(loop: Instruction) -> bool:

@@ -8,10 +8,8 @@ import numpy as np
 
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Instruction
-from hlo.passes.rewriting import array, constant_value
+from hlo.passes.rewriting import Answer, array, constant_value
 from hlo.types import ArrayShape, Shape
-
-Answer = Instruction | str | None
 
 
 class ValueFacts:
