@@ -294,20 +294,22 @@ def _eigenvalues(
     w = _wide(values[0]) if len(values) == 1 else _wide(values[0]) + 1j * _wide(values[1])
     sums = np.asarray([w.sum() - np.trace(matrix), 0])
     squares = np.asarray([(w**2).sum() - np.trace(matrix @ matrix), 0])
-    own = [_Beside(sums / size, norm), _Beside(squares / (2 * size * (norm or 1)), norm)]
-    balanced = list(own)
+    both = {"left": _wide(left), "right": _wide(right)}
+    vectors = {side: v for side, v in both.items() if letter(config, f"compute_{side}") == "V"}
+    parts = [_Beside(sums / size, norm), _Beside(squares / (2 * size * (norm or 1)), norm)]
+    parts += [_Beside(_lengths(v) - 1, 1.0) for v in vectors.values()]
+
+    def found(matrix: Array, vectors: dict[str, Array]) -> Residual:
+        pairs = [_eigenvectors(matrix, v, w, side) for side, v in vectors.items()]
+        return _normwise(size, operands[0], *parts, *pairs)
+
+    own = found(matrix, vectors)
+    if own.legal <= 1 or not vectors:
+        return own
     scaling, inverse = _balancing(operands[0])
-    whole = inverse @ matrix @ scaling
-    for side, vectors in (("left", left), ("right", right)):
-        if letter(config, f"compute_{side}") != "V":
-            continue
-        wide = _wide(vectors)
-        lengths = _Beside(_lengths(wide) - 1, 1.0)
-        own += [_eigenvectors(matrix, wide, w, side), lengths]
-        moved = (scaling.T if side == "left" else inverse) @ wide
-        balanced += [_eigenvectors(whole, moved / _lengths(moved), w, side), lengths]
-    found = [_normwise(size, operands[0], *parts) for parts in (own, balanced)]
-    return min(found, key=lambda one: one.legal)
+    moved = {side: (scaling.T if side == "left" else inverse) @ v for side, v in vectors.items()}
+    unit = {side: v / _lengths(v) for side, v in moved.items()}
+    return min(own, found(inverse @ matrix @ scaling, unit), key=lambda one: one.legal)
 
 
 def _lengths(vectors: Array) -> Array:
@@ -315,12 +317,10 @@ def _lengths(vectors: Array) -> Array:
 
 
 def _eigenvectors(matrix: Array, vectors: Array, w: Array, side: str) -> _Beside:
-    """Compute the residual of left or right eigenvectors."""
+    """Compute the residual of left or right eigenvectors: u* A = w u* is A* u = conj(w) u."""
     if side == "left":
-        residual = vectors.conj().T @ matrix - w[:, None] * vectors.conj().T
-    else:
-        residual = matrix @ vectors - vectors * w
-    return _Beside(residual, _norm(matrix))
+        matrix, w = matrix.conj().T, w.conj()
+    return _Beside(matrix @ vectors - vectors * w, _norm(matrix))
 
 
 def _balancing(operand: Array) -> tuple[Array, Array]:

@@ -99,10 +99,13 @@ class Judge:
         known = self._usual_results.setdefault(number, {})
         missing = [place for place in wanted if place not in known]
         if missing:
-            module = restricted(self._module, missing)
-            found = enclose(module, *self._values, **self._usual[number])
-            known.update(zip(missing, arrays_of(found.result), strict=True))
+            known.update(self._some(missing, self._usual[number]))
         return known
+
+    def _some(self, places: Sequence[int], given: Mapping[str, Any]) -> dict[int, Enclosure]:
+        """Enclose some of the results, by their number."""
+        found = enclose(restricted(self._module, places), *self._values, **given)
+        return dict(zip(places, arrays_of(found.result), strict=True))
 
     def _open(self, found: Sequence[Array]) -> Sequence[int]:
         """List the results that have undetermined elements; all, if the module cannot be restricted
@@ -189,20 +192,20 @@ class Judge:
         if not self._given["peer"].flushes or not trying.has_small(self._exact):
             return
         peer = replace(self._given["peer"], always_flushes=True)
-        legal = enclose(self._module, *self._values, **{**self._given, "peer": peer}).result
-        for place, one in enumerate(arrays_of(legal)):
-            exact = self._exact[place][1]
-            trying.resolve(place, kinds(trying.actual[place], exact, one))
+        legal = self._some(self._open(trying.found), {**self._given, "peer": peer})
+        self._resolve(trying, legal)
 
     def _by_usual_orders(self, trying: Trying) -> None:
         """Resolve undetermined elements that are legal under one of the usual orders of sums."""
         for number in range(len(self._usual)):
             if wanted := self._open(trying.found):
                 legal = self._usually(number, wanted)
-                for place in wanted:
-                    exact = self._exact[place][1]
-                    usual = kinds(trying.actual[place], exact, legal[place])
-                    trying.resolve(place, usual)
+                self._resolve(trying, {place: legal[place] for place in wanted})
+
+    def _resolve(self, trying: Trying, legal: Mapping[int, Enclosure]) -> None:
+        """Resolve undetermined elements that are legal in narrower enclosures of some results."""
+        for place, one in legal.items():
+            trying.resolve(place, kinds(trying.actual[place], self._exact[place][1], one))
 
     def _follow(self, trying: Trying, shown: Shown, places: Sequence[int]) -> None:
         """Judge the results at ``places`` on the peer's own anchors, under the whole budget."""
