@@ -218,6 +218,16 @@ def divide(expression: Expr, divisor: int) -> Expr:
     return add(whole, Apply("divide", (rest, constant(divisor)), INDEX))
 
 
+def share(number: Expr, parts: Expr, extent: int) -> tuple[Expr, Expr]:
+    """Build the ends [first, end) of one of ``parts`` nearly equal shares of ``extent`` places."""
+    known = value_of(parts)
+
+    def end(place: Expr) -> Expr:
+        return Apply("divide", (place, parts), INDEX) if known is None else divide(place, known)
+
+    return end(multiply(number, extent)), end(multiply(add(number, 1), extent))
+
+
 def modulo(expression: Expr, divisor: int) -> Expr:
     """Build the remainder of a value >= 0; by 0, in code that never runs, 0."""
     if divisor < 2:

@@ -26,6 +26,13 @@ def _numbers(left: tuple[str, str], right: tuple[str, str]) -> str:
     return ", ".join(_ATTRIBUTES.format(side=s, c=c, b=b) for s, (c, b) in sides.items())
 
 
+def assert_same_bits(module: hlo.Module, folded: hlo.Module) -> None:
+    rng = np.random.default_rng(0)
+    operands = [rng.standard_normal(p.shape.dims).astype("f") for p in module.entry.parameters]
+    before, after = (np.asarray(interp.evaluate(m, *operands)) for m in (module, folded))
+    assert before.tobytes() == after.tobytes() and before.shape == after.shape
+
+
 @pytest.mark.parametrize(
     ("left", "right", "body", "numbers"),
     [
@@ -54,10 +61,7 @@ def test_no_transpose_is_left(left: str, right: str, body: str, numbers: str) ->
     folded = hlo.passes.PASSES["dead_code"](transposes(module))
     hlo.verify(folded)
     assert not any(i.opcode == "transpose" for i in folded.entry.instructions)
-    rng = np.random.default_rng(0)
-    operands = [rng.standard_normal(p.shape.dims).astype("f") for p in module.entry.parameters]
-    before, after = (np.asarray(interp.evaluate(m, *operands)) for m in (module, folded))
-    assert before.tobytes() == after.tobytes() and before.shape == after.shape
+    assert_same_bits(module, folded)
 
 
 @pytest.mark.parametrize(
@@ -108,10 +112,7 @@ def test_vectors_are_put_together_as_columns(dims: str, body: str) -> None:
     hlo.verify(folded)
     assert folded.entry.root_instruction.opcode == "concatenate"
     assert not any(i.opcode == "transpose" for i in folded.entry.instructions)
-    rng = np.random.default_rng(0)
-    operands = [rng.standard_normal(p.shape.dims).astype("f") for p in module.entry.parameters]
-    before, after = (np.asarray(interp.evaluate(m, *operands)) for m in (module, folded))
-    assert before.tobytes() == after.tobytes() and before.shape == after.shape
+    assert_same_bits(module, folded)
 
 
 @pytest.mark.parametrize(

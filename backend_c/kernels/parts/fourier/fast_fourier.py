@@ -102,8 +102,7 @@ class LanePass(PassWriter):
             with scope.loop(blocks) as block:
                 yield block
             return
-        ends = (ix.multiply(number, blocks) for number in (worker, ix.add(worker, 1)))
-        first, end = (scope.bind(Apply("divide", (place, workers), INDEX)) for place in ends)
+        first, end = map(scope.bind, ix.share(worker, workers, blocks))
         with scope.loop(scope.bind(ix.subtract(end, first))) as number:
             yield scope.bind(ix.clamp(0, ix.add(first, number), blocks - 1))
 

@@ -103,9 +103,8 @@ def shares(scope: Scope, extent: int, work: int) -> Iterator[tuple[Expr, Expr] |
         yield None
         return
     workers = scope.bind(Apply("workers", (), INDEX))
-    with scope.loop(workers, "parallel") as share:
-        ends = (ix.multiply(number, extent) for number in (share, ix.add(share, 1)))
-        first, end = (scope.bind(Apply("divide", (place, workers), INDEX)) for place in ends)
+    with scope.loop(workers, "parallel") as number:
+        first, end = map(scope.bind, ix.share(number, workers, extent))
         yield first, end
 
 

@@ -50,10 +50,7 @@ def fold_in_copies(
         base = scope.bind(ix.multiply(part, stride))
         with scope.loop(stride, "lanes") as place:
             scope.store(copies, ix.add(base, place), monoid.identity)
-        first, end = (
-            scope.bind(ix.divide(ix.multiply(number, rows.positions), _PARTS))
-            for number in (part, ix.add(part, 1))
-        )
+        first, end = map(scope.bind, ix.share(part, ix.constant(_PARTS), rows.positions))
         with scope.loop(ix.subtract(end, first)) as n:
             position = ix.add(first, n)
             place = scope.bind(ix.add(base, rows.key(position)))
