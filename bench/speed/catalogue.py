@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hlo.errors import Error
 from hlo.module import Module
 from hlo.values import Value
 from hlo_oracle import arguments
+from hlo_oracle.file_errors import told
 from hlo_oracle.program_paths import program_files, program_name
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +52,8 @@ def found(paths: Sequence[Path]) -> list[Program]:
 
 
 def _files(path: Path) -> Iterable[Path]:
+    if not path.exists():
+        raise Error(told(FileNotFoundError(errno.ENOENT, "", str(path))))
     inside = program_files([path])
     if not path.is_dir():
         return inside

@@ -12,6 +12,7 @@ import hlo
 from bench.speed import catalogue
 from bench.speed.kinds import IRREGULAR, KINDS, MEMORY, PRODUCTS, SMALL, kind
 from bench.speed.work import work
+from hlo.errors import Error
 from hlo.program_file import read
 
 FOUND = {program.name: program for program in catalogue.found([])}
@@ -32,6 +33,12 @@ def test_files_that_are_named_are_found(tmp_path: Path) -> None:
     found = catalogue.found([tmp_path / "one" / "same.hlo", tmp_path / "two"])
     assert [program.name for program in found] == ["one/same.hlo", "two/same.hlo"]
     assert {program.recipe for program in found} == {None}
+
+
+def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
+    """Before anything is measured, as the commands of `hlo` tell it."""
+    with pytest.raises(Error, match=r"nofile\.hlo: there is no such file"):
+        catalogue.found([tmp_path / "nofile.hlo"])
 
 
 def test_programs_of_jax_have_recipes() -> None:
