@@ -85,6 +85,7 @@ PEERS = {
     "hlo_oracle/frontends/torch/aten/resampling.py": {"jax"},
     "hlo_oracle/frontends/torch/captured.py": {"torch"},
     "hlo_oracle/frontends/torch/compiled_stages.py": {"jax", "torch"},
+    "hlo_oracle/frontends/torch/control_flow.py": {"jax", "torch"},
     "hlo_oracle/frontends/torch/decompositions.py": {"torch"},
     "hlo_oracle/frontends/torch/factorizations.py": {"torch"},
     "hlo_oracle/frontends/torch/functions.py": {"jax", "torch"},

@@ -29,6 +29,9 @@ class Capturing(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
         keywords: Mapping[str, Any] | None = None,
     ) -> Any:  # fmt: skip
         """Call an operation on the replacements of its arguments."""
+        if torch.compiler.is_dynamo_compiling():
+            # The branches of a torch.cond are read here, and run afterwards.
+            return function(*arguments, **(keywords or {}))
         found = self.replaced((arguments, dict(keywords or {})))
         result = function(*found[0], **found[1])
         # ``x += 1`` binds a name to the result: it must stay the user's tensor.

@@ -220,10 +220,10 @@ def lowered_text(function: Any, shapes: Sequence[Any]) -> str:
 
 
 def _blamed(nodes: Sequence[Node], error: Unsupported) -> Unsupported:
-    """Convert an error to a NodeError of the node whose name it contains; if none, return it
-    unchanged."""
-    names = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", str(error).partition("(from ")[2]))
-    for node in nodes:
-        if node.name in names:
-            return NodeError(node, error)
+    """Convert an error to a NodeError of the node whose name it contains, the outer one if it takes
+    functions; if none, return it unchanged."""
+    named = {node.name: node for node in nodes}
+    for name in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", str(error).partition("(from ")[2]):
+        if name in named:
+            return NodeError(named[name], error)
     return error

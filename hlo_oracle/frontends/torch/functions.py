@@ -19,7 +19,7 @@ from torch.utils import _pytree
 
 from hlo.errors import Error, Unsupported
 from hlo.values import Array
-from hlo_oracle.frontends.torch import decompositions, graphs, rewriting, strided
+from hlo_oracle.frontends.torch import decompositions, graphs, strided
 from hlo_oracle.frontends.torch.captured import Capturing
 from hlo_oracle.frontends.torch.compiled_stages import lowered_text
 from hlo_oracle.frontends.torch.graphs import at_line, op_name
@@ -153,13 +153,13 @@ def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:
     for node in [*_written(module.graph), *_checks(module.graph)]:
         module.graph.erase_node(node)
     module.graph.eliminate_dead_code()  # derivatives of derivatives have tensors of sizes alone
-    nodes = rewriting.computing(module.graph)
+    nodes = graphs.computing(module.graph)
     for node in nodes:
         why = None if graphs.is_number_node(node) else graphs.reason_against(node)
         if why is not None:
             raise Unsupported(f"{op_name(node)}{at_line(node)}: {why}: no program to judge by")
     inputs = [n for n in module.graph.nodes if n.op == "placeholder"]
-    constants = [n for n in module.graph.nodes if n.op == "get_attr"]
+    constants = graphs.constants(module.graph)
     (output,) = (n for n in module.graph.nodes if n.op == "output")
 
     def function(*given: Any) -> Any:

@@ -15,7 +15,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.fx import Graph, GraphModule, Node
 
 from hlo.errors import Unsupported
-from hlo_oracle.frontends.torch import decompositions, graphs, rewriting, stages
+from hlo_oracle.frontends.torch import control_flow, decompositions, graphs, rewriting, stages
 from hlo_oracle.frontends.torch.compiled_stages import CompiledStage, Layout, Options
 from hlo_oracle.frontends.torch.explanation import (
     EagerNode,
@@ -87,7 +87,7 @@ def compiled_graph(
     rewriting.prepare(module.graph)
     against = {
         node: why
-        for node in rewriting.computing(module.graph)
+        for node in graphs.computing(module.graph)
         if (why := rewriting.reason_against(node)) is not None
     }
     # What C does not take shows only when a stage is compiled: then one more node is left to
@@ -134,7 +134,7 @@ class Division:
 
     def __init__(self, module: GraphModule, against: Mapping[Node, str], options: Options) -> None:
         self._module, self._options = module, options
-        self._nodes = rewriting.computing(module.graph)
+        self._nodes = graphs.computing(module.graph)
         places = stages.placed(
             self._nodes,
             lambda node: graphs.nodes_in((node.args, node.kwargs)),
@@ -183,7 +183,10 @@ class Division:
         """Replace nodes by one call of a compiled stage."""
         own = set(nodes)
         inputs = dict.fromkeys(
-            x for node in nodes for x in graphs.nodes_in((node.args, node.kwargs)) if x not in own
+            x
+            for node in nodes
+            for x in graphs.nodes_in((node.args, node.kwargs))
+            if x not in own and control_flow.subgraph_of(x) is None
         )
         outputs = [node for node in nodes if any(user not in own for user in node.users)]
         stage = CompiledStage(nodes, tuple(inputs), outputs, self._options)
@@ -213,8 +216,9 @@ def _item(values: Sequence[Any], number: int) -> Any:
 
 
 def _work(nodes: Sequence[Node]) -> int:
-    """Count the nodes that compute, not only view."""
-    return sum(not rewriting.is_view(node) for node in nodes)
+    """Count the nodes that compute, not only view, those of functions that a node takes, too."""
+    inner = (graphs.computing(g.graph) for node in nodes for g in control_flow.subgraphs(node))
+    return sum(not rewriting.is_view(node) for node in nodes) + sum(map(_work, inner))
 
 
 def _traced(value: Any) -> Any:

@@ -10,16 +10,18 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
 import torch
-from torch.fx import Node
+from torch.fx import Graph, GraphModule, Node
 
 from hlo.errors import Unsupported
+from hlo_oracle.frontends.torch import control_flow
 from hlo_oracle.frontends.torch.aten import table
 from hlo_oracle.frontends.torch.aten.promotion import is_array
-from hlo_oracle.frontends.torch.tensors import numpy_type
+from hlo_oracle.frontends.torch.tensors import array_of, numpy_type
 
 _IGNORED = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
 _MODULES = (operator, math, builtins, torch)  # of functions on numbers, symbolic ones in torch
@@ -61,7 +63,9 @@ def _python_name(target: Any) -> str:
 
 def is_random(node: Node) -> bool:
     """Test for an operation that draws from torch's random generator; attention does if it has
-    dropout."""
+    dropout, an operation that takes functions if they do."""
+    if control_flow.takes_functions(node):
+        return any(is_random(x) for g in control_flow.subgraphs(node) for x in computing(g.graph))
     target = node.target
     if not isinstance(target, torch._ops.OpOverload) or _RANDOM not in target.tags:
         return False
@@ -88,12 +92,11 @@ def reason_against(node: Node) -> str | None:
         return f"{node.op} {node.target}"
     if is_random(node):
         return "reads torch's generator of random numbers, so that torch.manual_seed holds"
+    if control_flow.takes_functions(node):
+        return _reason_against_functions(node)
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
-        # torch.cond and its like take functions, of whose graphs nothing is known here.
-        known = not isinstance(target, torch._ops.HigherOrderOperator) and any(
-            _python_name(target) in vars(module) for module in _MODULES
-        )
+        known = any(_python_name(target) in vars(module) for module in _MODULES)
         return None if known else "no operation of ATen"
     if has_effect(node):
         return "writes into its arguments, or has another effect"
@@ -102,6 +105,18 @@ def reason_against(node: Node) -> str | None:
         return "no conversion to HLO"
     if name == "linalg_cholesky_ex" and _is_read(node, 1):
         return "the order of the first minor that is not positive"
+    return next(filter(None, map(_reason_against_result, values_of(node))), None)
+
+
+def _reason_against_functions(node: Node) -> str | None:
+    """Return why an operation that takes functions cannot be converted; None if it may be."""
+    if control_flow.operation_of(node) is None:
+        return "no conversion to HLO"
+    for graph in control_flow.subgraphs(node):
+        for inner in computing(graph.graph):
+            why = None if is_number_node(inner) else reason_against(inner)
+            if why is not None:
+                return f"{op_name(inner)} inside: {why}"
     return next(filter(None, map(_reason_against_result, values_of(node))), None)
 
 
@@ -135,19 +150,22 @@ def _names(target: Any) -> tuple[str, str]:
 def call(node: Node, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Compute a node's value from those of its arguments."""
     target: Any = node.target
-    if not isinstance(target, torch._ops.OpOverload):
+    types = [numpy_type(v.dtype) if _is_fake(v) else None for v in values_of(node)]
+    if control_flow.takes_functions(node):
+        operation = control_flow.operation_of(node)
+    elif not isinstance(target, torch._ops.OpOverload):
         return _python(target, arguments, keywords)
-    name, overload = _names(target)
-    if name in _SIZES:
-        return _SIZES[name](*arguments, **keywords)
-    operation = table.operation_of(name, overload)
+    else:
+        name, overload = _names(target)
+        if name in _SIZES:
+            return _SIZES[name](*arguments, **keywords)
+        found = table.operation_of(name, overload)
+        operation = None if found is None else partial(found, types[0])
     if operation is None:
         raise Unsupported(f"{op_name(node)}: no conversion to HLO")
-    types = [numpy_type(v.dtype) if _is_fake(v) else None for v in values_of(node)]
     kept = {key: value for key, value in keywords.items() if key not in _IGNORED}
     with jax.named_scope(node.name):
-        result = operation(types[0], *arguments, **kept)
-        return _in_types(result, types)
+        return _in_types(operation(*arguments, **kept), types)
 
 
 def _python(target: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -169,9 +187,11 @@ def _in_types(result: Any, types: Sequence[Any]) -> Any:
 
 
 def mapped(arguments: Any, values: Mapping[Node, Any]) -> Any:
-    """Substitute values for nodes in a node's arguments, and NumPy's types for torch's."""
+    """Substitute values for nodes in a node's arguments, functions for their graphs, and NumPy's
+    types for torch's."""
     if isinstance(arguments, Node):
-        return values[arguments]
+        graph = None if arguments in values else control_flow.subgraph_of(arguments)
+        return values[arguments] if graph is None else partial(_evaluated, graph)
     if isinstance(arguments, list | tuple):
         return [mapped(x, values) for x in arguments]
     if isinstance(arguments, dict):
@@ -192,6 +212,30 @@ def computed(nodes: Sequence[Node], values: dict[Node, Any]) -> None:
             values[node] = call(node, arguments, keywords)
         except Exception as error:  # whatever JAX says of arguments that it does not take
             raise NodeError(node, error) from error
+
+
+def _evaluated(module: GraphModule, *arguments: Any) -> Any:
+    """Evaluate a graph on arrays and numbers, as a function of its placeholders."""
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    values: dict[Node, Any] = dict(zip(inputs, arguments, strict=True))
+    values.update(
+        (node, jax.numpy.asarray(array_of(getattr(module, str(node.target)))))
+        for node in constants(module.graph)
+    )
+    computed(computing(module.graph), values)
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    return mapped(output.args[0], values)
+
+
+def computing(graph: Graph) -> list[Node]:
+    """List the nodes that compute, in order: no inputs, constants or outputs."""
+    return [n for n in graph.nodes if n.op not in ("placeholder", "get_attr", "output")]
+
+
+def constants(graph: Graph) -> list[Node]:
+    """List the nodes that are constant tensors."""
+    found = (node for node in graph.nodes if node.op == "get_attr")
+    return [node for node in found if control_flow.subgraph_of(node) is None]
 
 
 class NodeError(Unsupported):

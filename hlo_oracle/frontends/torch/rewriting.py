@@ -19,11 +19,6 @@ _SHAPES_ONLY = (
 _CLONED = "is_view_for_torch"  # in the meta of a node
 
 
-def computing(graph: Graph) -> list[Node]:
-    """List the nodes that compute, in order: no inputs, constants or outputs."""
-    return [n for n in graph.nodes if n.op not in ("placeholder", "get_attr", "output")]
-
-
 def reason_against(node: Node) -> str | None:
     """Return why PyTorch runs a node: ``FREE`` if it costs nothing there, else a fallback's reason;
     None if the node may be compiled."""
@@ -40,7 +35,7 @@ def is_view(node: Node) -> bool:
 def prepare(graph: Graph) -> None:
     """Rewrite a graph in place: cut needless dependencies, clone views for PyTorch, and drop dead
     code."""
-    for node in computing(graph):
+    for node in graphs.computing(graph):
         _forget_values(graph, node)
     for node in list(graph.nodes):
         if node.op == "output" or (
