@@ -22,6 +22,7 @@ from backend_c.kernels.parts.convolution.window_positions import Windows
 from backend_c.kernels.parts.reduction.block_running_sums import RunningSums, has_chunks
 from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.reduction.exact_lane_sums import Add, LaneSums, Over, lanes_of
+from backend_c.kernels.parts.reduction.exact_prefix_sum import ExactPrefixSum
 from backend_c.kernels.parts.reduction.exact_sum import Accumulator
 from backend_c.kernels.parts.reduction.monoids import Monoid, monoid_of
 from backend_c.kernels.parts.reduction.prefix_scan import PrefixScan
@@ -222,7 +223,10 @@ class _Fold:
 
             # Neighbouring columns run in parallel; along the dimension each position continues the
             # last one's.
-            add, value = self._running_sum() if is_sum else self._running_state()
+            if is_sum:
+                self._sums_by_one(growing, at)
+                return
+            add, value = self._running_state()
             with scope.loop(growing.before) as number:
                 add(at(growing.element_before(number)))
             with scope.loop(growing.positions) as step:
@@ -230,6 +234,23 @@ class _Fold:
                 with self._windows.where(conditions):
                     add(at(position))
                 self._write(at(growing.window_position(step)), value())
+
+    def _sums_by_one(self, growing: Growth, at: Callable[[Expr], _Index]) -> None:
+        """Write exact cumulative sums of one column by one thread."""
+        (operand,), (init,) = self._inputs, self._inits
+
+        def before(number: Expr, add: Callable[[Expr], None]) -> None:
+            add(operand.at(*at(growing.element_before(number))))
+
+        def addend(step: Expr, add: Callable[[Expr], None]) -> None:
+            position, conditions = growing.element(step)
+            with self._windows.where(conditions):
+                add(operand.at(*at(position)))
+
+        steps = growing.before, growing.positions
+        ExactPrefixSum(self._scope, init.at(), *steps, before, addend).emit(
+            lambda step, value: self._write(at(growing.window_position(step)), (value,))
+        )
 
     def _sums_in_chunks(self, growing: Growth, dims: tuple[int, ...]) -> RunningSums:
         """Return the writer of exact cumulative sums by many threads; ``dims`` are the others."""
@@ -254,14 +275,6 @@ class _Fold:
 
         steps = growing.positions
         return RunningSums(self._scope, operand.shape.element_type, dims, steps, begin, add, write)
-
-    def _running_sum(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
-        """Declare a running exact sum; return (function that adds an element, one that reads
-        it)."""
-        (operand,), (init,) = self._inputs, self._inits
-        accumulator = Accumulator(self._scope, operand.shape.element_type)
-        accumulator.add(init.at())
-        return lambda index: accumulator.add(operand.at(*index)), lambda: (accumulator.so_far(),)
 
     def _running_state(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
         """Declare running states; return (function that folds an element in, one that reads

@@ -114,6 +114,35 @@ def test_types(element_type: str) -> None:
     assert_same_bits(_module(element_type, "add", windows), *arrays, init)
 
 
+def _doubtful(element_type: str, kind: str) -> np.ndarray:
+    """Addends whose sums so far are ties, or nearly, or cancel, or are no numbers."""
+    dtype = ELEMENT_TYPES[element_type].numpy
+    part = np.dtype({"c64": np.float32, "c128": np.float64}.get(element_type, dtype))
+    limits = ml_dtypes.finfo(part)
+    half, tiny = float(limits.eps) / 2, float(limits.smallest_subnormal)
+    large = float(limits.max)
+    values = {
+        "ties": [1, half, tiny, -tiny, -tiny, half, -2 * half, tiny] * 12,
+        "cancelling": [large, 1, half, -large, tiny, large, -1, -large] * 12,
+        "zeros": [-0.0] * 40 + [0.0] * 56,
+        "infinite": [1, half] * 20 + [np.inf] + [large] * 30 + [-np.inf] + [half] * 24,
+        "overflowing": [large, large, -large, half] * 24,
+    }[kind]
+    found = np.array(values[:100] + [half] * (100 - len(values[:100]))).astype(part)
+    return found if part == dtype else np.stack([found, found[::-1]], -1).view(dtype)[:, 0]
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("element_type", ["f32", "f64", "bf16", "f16", "f8e5m2", "c64", "c128"])
+@pytest.mark.parametrize("kind", ["ties", "cancelling", "zeros", "infinite", "overflowing"])
+def test_running_sums_in_doubt(element_type: str, kind: str) -> None:
+    """What the error bound leaves open is added up exactly, from the last doubt on."""
+    windows = [case for case in _GROWING if "," not in case[0]]
+    array = _doubtful(element_type, kind)
+    init = np.full((), -0.0).astype(array.dtype)
+    assert_same_bits(_module(element_type, "add", windows), *[array] * len(windows), init)
+
+
 _PLAIN = (*_WINDOWS[:6], ("40,41", "3,4", "size=20x20 stride=10x7"))
 
 
