@@ -86,6 +86,14 @@ HLO_FUNCTION void hlo_dd_add(double *hi, double *lo, double x) {
     *lo += error;
 }
 
+/* The same; *errors collects the sizes of the errors. */
+HLO_FUNCTION void hlo_dd_add_measured(double *hi, double *lo, double *errors, double x) {
+    double error;
+    *hi = hlo_two_sum(*hi, x, &error);
+    *lo += error;
+    *errors += hlo_abs_f64(error);
+}
+
 /* Adds the product of two f64 to the pair, with its error. */
 HLO_FUNCTION void hlo_dd_add_product(double *hi, double *lo, double a, double b) {
     double error;

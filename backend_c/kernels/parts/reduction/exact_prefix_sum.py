@@ -1,8 +1,9 @@
-"""Write exact prefix sums by one thread: a pair of f64 with a bound, rounded at each step.
+"""Write exact prefix sums by one thread: pairs of f64 with a bound, rounded in lanes.
 
-Where the bound leaves a rounding in doubt, a superaccumulator catches up: it is given what was
-added since the last doubt. So an element is added to it at most once, and to most of them it never
-is. See runtime/hlo_exact_sum.h for the bounds.
+A pair hi + lo is a sum but for the roundings of lo, the sum of the errors of hi: it errs by at most
+gamma(n) * sum|error| after n additions (hlo_exact_sum.h), and not at all while hi is exact. Where
+that leaves a rounding in doubt, a superaccumulator catches up: it is given what was added since the
+last doubt. So an element is added to it at most once, and most of them never are.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from backend_c.ir import index as ix
-from backend_c.ir.loop_ir import INDEX, Address, Constant, Expr, Variable
+from backend_c.ir.loop_ir import INDEX, Address, Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.reduction.exact_sum import PARTS, Accumulator, decide_rounding
+from backend_c.kernels.parts.reduction.exact_sum import PARTS, Accumulator
 from hlo.types import F64, PRED, ElementType
 
 # Writes what a step adds, by calling its argument, or nothing where a condition does not hold.
 Addends = Callable[[Expr, Callable[[Expr], None]], None]
-_UNIT = 2.0**-53
-_ROUNDINGS = 1  # of the pair to one f64
+_ZERO = Constant(F64, 0.0)
+_BOUND = 1.2e-16  # u and a little more
+_BOUND_OF_PAIRS = 1.04e-31  # of hlo_sum_decided_f64, times the magnitude, of no addends
+_WIDTH = 64  # lanes of a strip, which stays in the first cache
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,10 @@ class ExactPrefixSum:
     addends: Addends
 
     def emit(self, write: Callable[[Expr, Expr], None]) -> None:
-        """Write the loop; ``write(step, value)`` writes the sum so far, rounded once."""
-        scope = self.scope
-        parts = [_Part(scope, one) for one in _components(scope, self.init)]
+        """Write the loops; ``write(step, value)`` writes the sum so far, rounded once."""
+        scope, width = self.scope, min(self.steps, _WIDTH)
+        most = self.before + self.steps + 1
+        parts = [_Part(scope, init, most, width) for init in _components(scope, self.init)]
         accumulator = Accumulator(scope, self.init.type)
         accumulator.add(self.init)
 
@@ -55,56 +59,101 @@ class ExactPrefixSum:
         with scope.loop(self.before) as number:
             self.addends_before(number, add_twice)
         known = scope.mutable(INDEX, ix.constant(0))  # steps that the accumulator has
-        with scope.loop(self.steps) as step:
-            self.addends(step, add)
-            count = scope.bind(ix.add(step, self.before + 2))
-            rounded = [part.rounded(count, self.before + self.steps + 1) for part in parts]
-            result = scope.mutable(self.init.type, _whole(self.init.type, [r for r, _ in rounded]))
-            decided = rounded[0][1]
-            for _, more in rounded[1:]:
-                decided = apply("and", decided, more)
-            with scope.when(apply("not", decided, type=PRED)):
-                missing = ix.subtract(ix.add(step, 1), known)
-                with scope.loop(ix.clamp(0, missing, self.steps)) as number:
-                    late = ix.clamp(0, ix.add(known, number), self.steps - 1)
-                    self.addends(late, accumulator.add)
-                scope.assign(known, ix.add(step, 1))
-                scope.assign(result, accumulator.so_far())
-            write(step, result)
+        with scope.loop(-(-self.steps // width)) as strip:
+            first = scope.bind(ix.multiply(strip, width))
+            size = scope.bind(ix.clamp(0, ix.subtract(self.steps, first), width))
+            with scope.loop(size) as lane:
+                self.addends(self._step(first, lane), add)
+                for part in parts:
+                    part.keep(lane)
+            with scope.loop(size, "lanes") as lane:
+                for part in parts:
+                    part.round(lane)
+            with scope.loop(size) as lane, scope.when(_any([p.is_open(lane) for p in parts])):
+                end = ix.add(ix.add(first, lane), 1)
+                with scope.loop(ix.clamp(0, ix.subtract(end, known), self.steps)) as late:
+                    self.addends(self._step(known, late), accumulator.add)
+                scope.assign(known, end)
+                exact = _components(scope, accumulator.so_far())
+                for part, value in zip(parts, exact, strict=True):
+                    part.settle(lane, value)
+            with scope.loop(size, "lanes") as lane:
+                values = [part.result(lane) for part in parts]
+                write(ix.add(first, lane), _whole(self.init.type, values))
+
+    def _step(self, first: Expr, number: Expr) -> Expr:
+        return ix.clamp(0, ix.add(first, number), self.steps - 1)
 
 
 class _Part:
-    """A running sum of real numbers: hi + lo, and the sum of magnitudes."""
+    """Sums of real numbers: the running pair and the sum of the sizes of its errors, and for each
+    lane of a strip what they were there, the rounded sum, and whether that is in doubt."""
 
-    def __init__(self, scope: Scope, init: Expr) -> None:
-        self._scope, self._init = scope, init
-        start = scope.bind(_widened(init))
-        self._high = scope.mutable(F64, start)
-        self._low = scope.mutable(F64, Constant(F64, 0.0))
-        self._magnitude = scope.mutable(F64, apply("abs", start))
+    def __init__(self, scope: Scope, init: Expr, most: int, width: int) -> None:
+        self._scope, self._type, self._most = scope, init.type, most
+        self._high = scope.mutable(F64, _widened(init))
+        self._low, self._errors = (scope.mutable(F64, _ZERO) for _ in range(2))
+        self._kept = [scope.local(F64, width) for _ in range(3)]
+        self._results = scope.local(init.type, width)
+        self._doubts = scope.local(F64, width)  # as wide as what they come from, for the vectors
 
     def add(self, value: Expr) -> None:
         """Write the addition of a value."""
-        wide = self._scope.bind(_widened(value))
-        self._scope.call("hlo_dd_add", Address(self._high), Address(self._low), wide)
-        self._scope.assign(self._magnitude, apply("add", self._magnitude, apply("abs", wide)))
+        running = self._high, self._low, self._errors
+        self._scope.call("hlo_dd_add_measured", *map(Address, running), _widened(value))
 
-    def rounded(self, count: Expr, most: int) -> tuple[Variable, Expr]:
-        """Write the rounding of the sum of ``count`` addends, of ``most`` at the end; return it,
-        and whether the bound proves it.
+    def keep(self, lane: Expr) -> None:
+        """Write what the sums are now to a lane."""
+        running = self._high, self._low, self._errors
+        for array, value in zip(self._kept, running, strict=True):
+            self._scope.store(array, lane, value)
 
-        The pair errs by 3 n^2 u^2 of the magnitude, and by u of itself where it becomes one f64.
-        """
-        sums: tuple[Expr, ...]
-        if self._init.type is F64:
-            sums = self._high, self._low, self._magnitude, count
-        else:
-            total = self._scope.bind(apply("add", self._high, self._low))
-            lost = apply("multiply", self._magnitude, Constant(F64, 3.0 * most * most * _UNIT))
-            errors = self._scope.bind(apply("add", apply("abs", total), lost))
-            sums = total, errors, ix.constant(_ROUNDINGS)
-        result, decided = decide_rounding(self._scope, self._init.type, self._init, sums)
-        return result, self._scope.bind(decided)
+    def round(self, lane: Expr) -> None:
+        """Write the rounding of a lane, and whether it is in doubt."""
+        scope = self._scope
+        sums = self._sums(*(scope.bind(scope.load(array, lane)) for array in self._kept))
+        result = scope.mutable(self._type, Constant(self._type, 0.0))
+        decided = apply("decided", *sums, Address(result), type=PRED)
+        no_doubt = _ZERO, Constant(F64, 1.0)
+        scope.store(self._doubts, lane, apply("select", decided, *no_doubt, type=F64))
+        scope.store(self._results, lane, result)
+
+    def _sums(self, high: Expr, low: Expr, errors: Expr) -> tuple[Expr, ...]:
+        """Return what ``decided`` takes so that its bound is that of the pair, n u sum|error|, and
+        for narrow types u |hi + lo| for the pair as one f64. An exact hi has the sign of zero."""
+        scope = self._scope
+        if self._type is F64:
+            return high, low, _times(errors, _BOUND / _BOUND_OF_PAIRS * self._most), ix.constant(0)
+        total = scope.bind(apply("add", high, low))
+        is_exact = scope.bind(apply("compare-EQ", errors, _ZERO, type=PRED))
+        rounding = apply("select", is_exact, _ZERO, apply("abs", total), type=F64)
+        bound = scope.bind(apply("add", rounding, _times(errors, self._most)))
+        total = scope.bind(apply("select", is_exact, high, total, type=F64))
+        return total, bound, ix.constant(1)
+
+    def is_open(self, lane: Expr) -> Expr:
+        """Return whether a lane's rounding is in doubt."""
+        doubt = self._scope.load(self._doubts, lane)
+        return apply("compare-NE", doubt, _ZERO, type=PRED)
+
+    def settle(self, lane: Expr, value: Expr) -> None:
+        """Write a lane's result."""
+        self._scope.store(self._results, lane, value)
+
+    def result(self, lane: Expr) -> Expr:
+        """Return a lane's result."""
+        return self._scope.bind(self._scope.load(self._results, lane))
+
+
+def _times(value: Expr, factor: float) -> Expr:
+    return apply("multiply", value, Constant(F64, float(factor)))
+
+
+def _any(conditions: list[Expr]) -> Expr:
+    found, *others = conditions
+    for other in others:
+        found = apply("or", found, other)
+    return found
 
 
 def _widened(value: Expr) -> Expr:
@@ -120,5 +169,5 @@ def _components(scope: Scope, value: Expr) -> list[Expr]:
     return [scope.bind(apply(name, named, type=part)) for name in ("real", "imag")]
 
 
-def _whole(element_type: ElementType, parts: list[Variable]) -> Expr:
+def _whole(element_type: ElementType, parts: list[Expr]) -> Expr:
     return parts[0] if len(parts) == 1 else apply("complex", *parts, type=element_type)

@@ -249,18 +249,18 @@ def _rounded_or_exact(
 
 
 def decide_rounding(
-    scope: Scope, element_type: ElementType, init: Expr, sums: tuple[Expr, ...]
+    scope: Scope, element_type: ElementType, init: Expr, sums: tuple[Expr, Expr, Expr]
 ) -> tuple[Variable, Expr]:
     """Return a total rounded once, and whether the error bound proves the rounding.
 
-    ``sums`` are (total, sum of magnitudes, number of roundings that an addend went through); of F64
-    (high, low, sum of magnitudes, number of addends).
+    ``sums`` are (total, sum of magnitudes, number of roundings that an addend went through).
     """
     result = scope.mutable(element_type, Constant(element_type, 0.0))
-    decided: Expr = apply("decided", *sums, Address(result), type=PRED)
+    total, magnitude, count = sums
+    decided: Expr = apply("decided", total, magnitude, count, Address(result), type=PRED)
     if not _starts_positive(init):
         # Adding up in lanes loses the sign of a sum of negative zeros.
-        nonzero = apply("compare-NE", sums[-2], Constant(F64, 0.0), type=PRED)
+        nonzero = apply("compare-NE", magnitude, Constant(F64, 0.0), type=PRED)
         decided = apply("and", nonzero, decided)
     return result, decided
 
