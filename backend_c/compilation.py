@@ -15,11 +15,9 @@ from backend_c.render.dialect import CUDA, OPENMP, Dialect
 from backend_c.render.marked_statements import MarkedBody, unmarked
 from backend_c.render.translation_units import Program, render_plan
 from hlo.module import Module
-from hlo.passes.fusion import fused_with_reasons
+from hlo.passes.fusion import TARGETS, fused_with_reasons
 from hlo.passes.fusion_reasons import Groups
 from hlo.passes.pipelines import run
-
-_FUSIONS = {"fusion": False, "fusion_with_epilogues": True}  # and whether that has epilogues
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +56,9 @@ def compilation(
 
     def after(name: str, changed: Module) -> None:
         nonlocal groups, before
-        if name in _FUSIONS:
+        if name in TARGETS:
             before = stages[-1]
-            _, groups = fused_with_reasons(before, has_epilogues=_FUSIONS[name])
+            _, groups = fused_with_reasons(before, TARGETS[name])
         stages.append(changed)
 
     clock = [time.perf_counter()]

@@ -6,9 +6,13 @@ what memory traffic hides (a few operations), and what is worth materialising.
 
 from __future__ import annotations
 
-from hlo.opcodes import ELEMENTARY, having
+from collections.abc import Iterable, Mapping
 
-_FUNCTION = 20  # an elementary function in exact mode: 20 to 40 operations in f64
+from hlo.module import Instruction
+from hlo.opcodes import ELEMENTARY, having
+from hlo.passes.rewriting import array
+
+FUNCTION = 20  # an elementary function in exact mode: 20 to 40 operations in f64
 
 _ROWS: dict[int, str] = {
     0: "constant iota broadcast reshape transpose reverse slice bitcast-convert real imag complex",
@@ -26,5 +30,22 @@ _ROWS: dict[int, str] = {
 # of elements of the operands.
 COST: dict[str, int] = {
     **{name: cost for cost, names in _ROWS.items() for name in names.split()},
-    **dict.fromkeys(having(ELEMENTARY), _FUNCTION),
+    **dict.fromkeys(having(ELEMENTARY), FUNCTION),
 }
+
+
+def weights(
+    instructions: Iterable[Instruction], by_name: Mapping[str, Instruction]
+) -> dict[str, float]:
+    """Bound the operations per element of each elemental instruction, operands first, with all its
+    operands among them recomputed; scalars are computed once."""
+    found: dict[str, float] = {}
+    for instruction in instructions:
+        single = array(instruction.shape).elements == 1
+        inner = sum(
+            found.get(name, 0.0)
+            for name in set(instruction.operands)
+            if single or array(by_name[name].shape).elements != 1
+        )
+        found[instruction.name] = min(1e9, COST[instruction.opcode] + inner)
+    return found

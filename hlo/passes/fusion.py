@@ -12,7 +12,7 @@ Which instructions are computed together is decided in :mod:`hlo.passes.fusion_d
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hlo.attributes import Attribute
 from hlo.module import Computation, Instruction, Module
@@ -27,17 +27,31 @@ from hlo.passes.updates_in_place import aliasing
 _CONTROL = frozenset(("while", "conditional", "call", "scan", "async-start"))
 
 
-def fusion(module: Module) -> Module:
+@dataclass(frozen=True, slots=True)
+class Target:
+    """State what decides between fusions of a target. With ``has_epilogues``, of one without memory
+    to spare, contractions are fused with what is computed of their elements. ``rows_are_lanes``: a
+    kernel that reduces many short rows has a lane for each; exact sums have a branch instead, for
+    what their error bound leaves open."""
+
+    has_epilogues: bool = False
+    rows_are_lanes: bool = True
+
+
+# By the name of the pass.
+TARGETS = {
+    "fusion": Target(),
+    "fusion_of_exact_sums": Target(rows_are_lanes=False),
+    "fusion_with_epilogues": Target(has_epilogues=True),
+}
+
+
+def fusion(module: Module, target: Target = TARGETS["fusion"]) -> Module:
     """Replace groups of instructions by ``fusion`` instructions that call them as a computation."""
-    return fused_with_reasons(module)[0]
+    return fused_with_reasons(module, target)[0]
 
 
-def fusion_with_epilogues(module: Module) -> Module:
-    """Fuse like :func:`fusion`, and contractions with their epilogues as well."""
-    return fused_with_reasons(module, has_epilogues=True)[0]
-
-
-def fused_with_reasons(module: Module, *, has_epilogues: bool = False) -> tuple[Module, Groups]:
+def fused_with_reasons(module: Module, target: Target = TARGETS["fusion"]) -> tuple[Module, Groups]:
     """Fuse; also return the fusion groups of each computation that is a sequence of kernels, each
     with the reason why its result is stored in memory."""
     groups: dict[str, dict[str, Group]] = {}
@@ -46,7 +60,11 @@ def fused_with_reasons(module: Module, *, has_epilogues: bool = False) -> tuple[
     sequences = {c.name for c in reachable(module, lambda i: i.opcode in _CONTROL)}
     for computation in module.computations:
         if computation.name in sequences:
-            decisions = Decisions(computation, has_epilogues=has_epilogues)
+            decisions = Decisions(
+                computation,
+                has_epilogues=target.has_epilogues,
+                rows_are_lanes=target.rows_are_lanes,
+            )
             decisions.decide()
             fused.extend(_fused(computation, decisions, names))
             groups[computation.name] = decisions.groups()

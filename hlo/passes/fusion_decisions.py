@@ -11,14 +11,22 @@ from __future__ import annotations
 from collections import defaultdict
 
 from hlo.module import Computation, Instruction
-from hlo.passes.cost import COST
+from hlo.passes.cost import COST, weights
 from hlo.passes.epilogues import epilogues
 from hlo.passes.fusible import READERS, is_read_as_computed, why_root, why_unfusible
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
 from hlo.passes.index_paths import LOOP, Paths, share
 from hlo.passes.recomputation import cones
 from hlo.passes.rewriting import array
-from hlo.passes.rows import LONGEST, Kind, Rows, operand_kind, rows_of
+from hlo.passes.rows import (
+    LONGEST,
+    Kind,
+    Rows,
+    changes_rows,
+    has_functions_of_rows,
+    operand_kind,
+    rows_of,
+)
 from hlo.passes.updates_in_place import (
     ANY_PART,
     SMALL_PART,
@@ -62,11 +70,16 @@ class Decisions:
     with how many elements; ``_operations`` the size of each root's loop body so far. With
     ``has_epilogues``, of targets without memory to spare, contractions are absorbed by what is
     computed of their elements (:mod:`hlo.passes.epilogues`), and updates of any part are in place.
+    Unless ``rows_are_lanes``, elementary functions of what short rows are reduced to are computed
+    apart from that: in lanes of their own.
     """
 
-    def __init__(self, computation: Computation, *, has_epilogues: bool = False) -> None:
+    def __init__(
+        self, computation: Computation, *, has_epilogues: bool = False, rows_are_lanes: bool = True
+    ) -> None:
         self._ends = epilogues(computation) if has_epilogues else {}
         self._small_part = ANY_PART if has_epilogues else SMALL_PART
+        self._rows_are_lanes = rows_are_lanes
         self._instructions = computation.instructions
         self._root = computation.root
         self.by_name = {i.name: i for i in computation.instructions}
@@ -78,7 +91,8 @@ class Decisions:
         self._paths = Paths()
         self._reasons: dict[str, Reason] = {}  # why each value that is in memory is there
         self._fusible = {i.name for i in computation.instructions if self._is_fusible(i)}
-        self._weight = self._weights()
+        inlined = (i for i in self._instructions if i.name in self._fusible)
+        self._weight = weights((i for i in inlined if not self._is_root(i)), self.by_name)
         self._cones = cones(self._instructions, self.by_name, self._weight)
         self._uses: dict[str, _Uses] = {}
         self._operations: dict[str, int] = {}
@@ -110,20 +124,6 @@ class Decisions:
     def is_updated(self, instruction: Instruction) -> bool:
         """Return whether an instruction is an update in place."""
         return is_update_in_place(instruction, self.by_name, self._small_part)
-
-    def _weights(self) -> dict[str, float]:
-        """Bound the operations per element of each instruction with all its operands recomputed."""
-        weights: dict[str, float] = {}
-        for instruction in self._instructions:
-            if instruction.name in self._fusible and not self._is_root(instruction):
-                single = array(instruction.shape).elements == 1
-                inner = sum(
-                    weights.get(name, 0.0)
-                    for name in set(instruction.operands)
-                    if single or array(self.by_name[name].shape).elements != 1
-                )
-                weights[instruction.name] = min(1e9, COST[instruction.opcode] + inner)
-        return weights
 
     def decide(self) -> None:
         """Visit all fusible instructions, users before their operands."""
@@ -167,11 +167,18 @@ class Decisions:
         uses: _Uses = {root: {LOOP: float(operand.elements)}}
         if self._rows.get(root, rows) != rows:
             return Reason(Why.OTHER_ROWS, (f"%{root}",))
-        why = self._why_too_large(instruction, uses)
+        why = self._why_too_large(instruction, uses) or self._why_not_by_lanes(root, rows)
         if why is None:
             self._rows[root] = rows
             self._absorb(instruction, uses)
         return why
+
+    def _why_not_by_lanes(self, root: str, rows: Rows) -> Reason | None:
+        """Return the reason if rows that are no lanes would make functions run singly, or None."""
+        shape, operations = array(self.by_name[root].shape), self._operations[root]
+        if self._rows_are_lanes or not has_functions_of_rows(rows, shape, operations):
+            return None
+        return Reason(Why.NO_LANES, (f"%{root}",))
 
     def _roots_in_rows(self, reduction: Instruction, rows: Rows) -> set[str] | Reason:
         """Return a set of the one root whose loops need a reduction's result, each row only its own
@@ -280,10 +287,7 @@ class Decisions:
         if instruction.opcode != "transpose":
             return None
         source = array(self.by_name[instruction.operands[0]].shape)
-        order = instruction.attributes["dimensions"]
-        assert isinstance(order, tuple)
-        long = [d for d in order if isinstance(d, int) and source.dims[d] > 1]
-        if not long or long[-1] == max(long):
+        if not changes_rows(instruction, source):
             return None
         for root in uses:
             rows = self._rows.get(root)

@@ -26,6 +26,7 @@ class Why(StrEnum):
     READ_BEYOND_ROW = "read beyond its row"
     NEEDED_BY_LOOPS = "needed by several loops"
     OTHER_ROWS = "other rows"
+    NO_LANES = "no lanes"
     RESULT = "result"
     READ_IN_MEMORY = "read in memory"
     UNUSED = "unused"
@@ -49,6 +50,7 @@ _TEXTS = {
     Why.READ_BEYOND_ROW: "{0} reads it elsewhere than in its row",
     Why.NEEDED_BY_LOOPS: "{0} loops need it: {1}",
     Why.OTHER_ROWS: "the loop of {0} runs along other rows",
+    Why.NO_LANES: "{0} has elementary functions, which then run in lanes, unlike short exact sums",
     Why.RESULT: "it is a result of the computation",
     Why.READ_IN_MEMORY: "{0} ({1}) reads it in memory",
     Why.UNUSED: "nothing reads it",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from hlo.module import Module
 from hlo.passes.common_subexpressions import common_subexpressions, merge_computations
 from hlo.passes.dead_code import dead_code
-from hlo.passes.fusion import fusion, fusion_with_epilogues
+from hlo.passes.fusion import TARGETS, fusion
 from hlo.passes.inline import inline
 from hlo.passes.layouts import layouts
 from hlo.passes.loop_invariants import loop_invariants
@@ -29,8 +30,7 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "common_subexpressions": common_subexpressions,
     "loop_invariants": loop_invariants,
     "dead_code": dead_code,
-    "fusion": fusion,
-    "fusion_with_epilogues": fusion_with_epilogues,
+    **{name: partial(fusion, target=target) for name, target in TARGETS.items()},
 }
 
 _BEFORE_FUSION = (
@@ -49,10 +49,11 @@ _BEFORE_FUSION = (
     "dead_code",
 )
 _FUSION = ("fusion", "merge_computations", "dead_code")
+_EXACT_FUSION = ("fusion_of_exact_sums", *_FUSION[1:])
 _SCALAR_FUSION = ("fusion_with_epilogues", *_FUSION[1:])
 
 PIPELINES: dict[str, tuple[str, ...]] = {
-    "backend_c": (*_BEFORE_FUSION, *_FUSION),
+    "backend_c": (*_BEFORE_FUSION, *_EXACT_FUSION),
     "backend_c_fast": (*_BEFORE_FUSION, *_FUSION),
     "backend_c_scalar": (*_BEFORE_FUSION, *_SCALAR_FUSION),
     # backend_c_scalar, divided where hlo/passes/bands.py makes loops. Behind it loop_invariants is

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from hlo.module import Computation, Instruction
 from hlo.opcodes import ELEMENTWISE, of_family
+from hlo.passes.cost import FUNCTION
 from hlo.passes.rewriting import array
 from hlo.types import ArrayShape
 
@@ -23,6 +24,10 @@ _ELEMENTWISE = of_family(ELEMENTWISE)
 
 # A row is read several times: it is to stay in the second cache. One element is no row.
 LONGEST = 1 << 14
+
+
+# A row that is added up in fewer instructions than an elementary function of one number takes.
+_SHORT = 64
 
 
 class Kind(Enum):
@@ -57,6 +62,21 @@ def rows_of(reduction: Instruction, operand: ArrayShape) -> Rows | None:
         return None
     length = math.prod(operand.dims[d] for d in mine)
     return Rows(operand.elements // length, length) if length <= LONGEST else None
+
+
+def has_functions_of_rows(rows: Rows, result: ArrayShape, operations: int) -> bool:
+    """Return whether a loop over short rows computes elementary functions once for each of them:
+    ``operations`` are those of an element of its result."""
+    is_single = rows.kind(result) is Kind.SINGLE
+    return is_single and rows.length <= _SHORT and operations >= FUNCTION
+
+
+def changes_rows(transpose: Instruction, operand: ArrayShape) -> bool:
+    """Return whether the rows of a transpose lie across the memory of its operand."""
+    order = transpose.attributes["dimensions"]
+    assert isinstance(order, tuple)
+    long = [d for d in order if isinstance(d, int) and operand.dims[d] > 1]
+    return bool(long) and long[-1] != max(long)
 
 
 def operand_kind(

@@ -99,6 +99,26 @@ def test_a_reduction_of_rows_joins_the_loop_over_them() -> None:
     assert opcodes(module) == {"parameter": 1, "fusion": 1}
 
 
+def test_functions_of_short_exact_sums_have_lanes_of_their_own() -> None:
+    """An exact sum has a branch; in fast mode the rows are the lanes of one kernel."""
+    text = """ENTRY main {
+  x = f32[500,LENGTH] parameter(0)
+  zero = f32[] constant(0)
+  total = f32[500] reduce(x, zero), dimensions={1}, to_apply=sum
+  root = f32[500] OPCODE(total)
+  ROOT negated = f32[500] negate(root) }
+"""
+    kernels = {}
+    for length, opcode in ((3, "log"), (3, "sqrt"), (300, "log")):
+        module = hlo.parse(
+            f"HloModule m\n{SUM}" + text.replace("LENGTH", str(length)).replace("OPCODE", opcode)
+        )
+        for pipeline in ("backend_c", "backend_c_fast"):
+            kernels[length, opcode, pipeline] = opcodes(run(module, pipeline))["fusion"]
+    assert kernels.pop((3, "log", "backend_c")) == 2
+    assert set(kernels.values()) == {1}
+
+
 def test_a_reduction_of_rows_that_is_turned_stays_alone() -> None:
     """The sum of row i is needed in all rows: as column i of the result."""
     module = fused("""ENTRY main {
