@@ -60,6 +60,36 @@ def test_windows_of_one_feature() -> None:
     assert_same_bits(text, x, random.standard_normal((5, 1, 3, 2)).astype(np.float32))
 
 
+@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize("types", [("f32", "f32"), ("bf16", "f16"), ("f16", "f32")])
+def test_features_in_lanes(types: tuple[str, str], multiplier: int) -> None:
+    """A depthwise convolution: what falls into the padding is no factor, of infinity neither."""
+    factors, result = types
+    features, dtype = 70, ELEMENT_TYPES[factors].numpy
+    text = f"""ENTRY e {{
+      x = {factors}[2,7,6,{features}] parameter(0)
+      f = {factors}[3,2,1,{features * multiplier}] parameter(1)
+      ROOT c = {result}[2,4,6,{features * multiplier}] convolution(x, f), window={{size=3x2
+        pad=1_1x1_0 stride=2x1}}, dim_labels=b01f_01io->b01f, feature_group_count={features}
+    }}"""
+    random = np.random.default_rng(0)
+    x = _numbers(random, (2, 7, 6, features)).astype(dtype)
+    assert_same_bits(text, x, _numbers(random, (3, 2, 1, features * multiplier)).astype(dtype))
+
+
+def test_batches_in_lanes() -> None:
+    """Batches that lie side by side: a product for each lane, as of einsum("kb,kb->b")."""
+    text = """ENTRY e {
+      x = f32[9,3,130] parameter(0)
+      y = f32[9,2,130] parameter(1)
+      ROOT r = f32[130,3,2] dot(x, y), lhs_batch_dims={2}, rhs_batch_dims={2},
+        lhs_contracting_dims={0}, rhs_contracting_dims={0}
+    }"""
+    random = np.random.default_rng(0)
+    x, y = (_numbers(random, (9, n, 130)).astype(np.float32) for n in (3, 2))
+    assert_same_bits(text, x, y)
+
+
 def test_nothing_is_packed() -> None:
     text = """ENTRY e {
       x = bf16[4096,4096] parameter(0)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.loop_ir import Address, Array, Constant, Expr, Variable
+from backend_c.ir.loop_ir import Address, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import (
     Types,
@@ -21,8 +22,12 @@ from backend_c.kernels.parts.contraction.contraction_loops import (
     masked,
 )
 from backend_c.kernels.parts.contraction.factors import Factors
-from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
+from backend_c.kernels.parts.contraction.strided_access import (
+    has_batches_side_by_side,
+    has_lines_side_by_side,
+)
 from backend_c.kernels.parts.contraction.tiled_contraction import COLUMNS, ROWS
+from backend_c.kernels.parts.reduction.exact_lane_sums import Add, LaneSums, Over
 from backend_c.kernels.parts.reduction.exact_sum import decide_rounding
 from hlo.types import F64, PRED, ElementType
 
@@ -57,12 +62,22 @@ class NarrowContraction:
         rows = has_lines_side_by_side(factors.lhs, (batch, m, k), self._scope)
         columns = has_lines_side_by_side(factors.rhs, (batch, n, k), self._scope)
         if n >= m and n >= COLUMNS and columns:
-            self._in_lanes(n, lambda b, other, lane: (b, other, lane))
+            self._in_lanes(n, (batch, m), lambda b, row, lane: (b, row, lane))
         elif m > n and m >= COLUMNS and rows:
-            self._in_lanes(m, lambda b, other, lane: (b, lane, other))
+            self._in_lanes(m, (batch, n), lambda b, column, lane: (b, lane, column))
+        elif batch >= COLUMNS and self._has_batches_side_by_side():
+            self._in_lanes(batch, (m, n), lambda row, column, lane: (lane, row, column))
         else:
             with nest.outer(self._scope, (batch, m, n), k) as (b, row, column):
                 self._write(factors.place(b, row, column), (self._sum((b, row, column)),))
+
+    def _has_batches_side_by_side(self) -> bool:
+        factors, scope = self._factors, self._scope
+        sides = ((factors.lhs, factors.m), (factors.rhs, factors.n))
+        return all(
+            has_batches_side_by_side(read, (factors.batch, lines, factors.k), scope)
+            for read, lines in sides
+        )
 
     def _product(self, place: _Place, step: Expr) -> Expr:
         """Return a product in f64, zero where a factor does not count."""
@@ -122,36 +137,46 @@ class NarrowContraction:
         """Recompute a sum in a superaccumulator."""
         return exact_sum_of_products(self._factors, self._types, self._result, place, self._scope)
 
-    def _in_lanes(self, extent: int, place: Callable[[Expr, Expr, Expr], _Place]) -> None:
+    def _in_lanes(
+        self, extent: int, others: tuple[int, int], place: Callable[[Expr, Expr, Expr], _Place]
+    ) -> None:
         """Write sums with neighbouring results in lanes.
 
-        ``place`` maps (batch, index that the lanes share, index of the lane) to (batch, row,
-        column).
+        ``place`` maps two indices that the lanes share, of extents ``others``, and that of the lane
+        to (batch, row, column).
         """
         scope, factors = self._scope, self._factors
         width = min(extent, _WIDTH)
-        strips, shared = -(-extent // width), min(factors.m, factors.n)
-        dims = factors.batch, shared, strips
-        with nest.outer(scope, dims, factors.k * width) as (b, other, strip):
-            totals, magnitudes = (scope.local(F64, width) for _ in range(2))
+        strips = -(-extent // width)
+        k_dims = factors.k_dims or (factors.k,)
+        with nest.outer(scope, (*others, strips), factors.k * width) as (one, other, strip):
             first = scope.bind(ix.multiply(strip, width))
-            count = ix.clamp(0, ix.subtract(extent, first), width)
+            count = scope.bind(ix.clamp(0, ix.subtract(extent, first), width))
 
             def at(lane: Expr) -> _Place:
-                return place(b, other, ix.add(first, lane))
+                return place(one, other, ix.clamp(0, ix.add(first, lane), extent - 1))
 
-            with scope.loop(count, "lanes") as lane:
-                for array in (totals, magnitudes):
-                    scope.store(array, lane, Constant(F64, 0.0))
-            with scope.loop(factors.k) as step, scope.loop(count, "lanes") as lane:
-                product = self._product(at(lane), step)
-                self._store_sum(totals, lane, product)
-                self._store_sum(magnitudes, lane, apply("abs", product))
-            with scope.loop(count, "independent") as lane:
-                sums = scope.load(totals, lane), scope.load(magnitudes, lane)
-                result = self._rounded(*sums, factors.k + 1, at(lane))
-                self._write(factors.place(*at(lane)), (result,))
+            def addends(over: Over, add: Add) -> None:
+                with scope.over(k_dims) as steps, over(None) as lane:
+                    add(lane, *self._counted_product(at(lane), ix.linearize(steps, k_dims)))
 
-    def _store_sum(self, array: Array, lane: Expr, value: Expr) -> None:
-        """Write the addition of a value to an element."""
-        self._scope.store(array, lane, apply("add", self._scope.load(array, lane), value))
+            sums = LaneSums(
+                scope,
+                lambda lane: Constant(self._result, 0.0),  # a dot starts at +0
+                count,
+                width,
+                ix.constant(factors.k + 1),
+                addends,
+            )
+            sums.emit(
+                self._result, lambda lane, value: self._write(factors.place(*at(lane)), (value,))
+            )
+
+    def _counted_product(self, place: _Place, step: Expr) -> tuple[Expr, Expr | None]:
+        """Return a product in f64, and the condition under which it counts, if there is one."""
+        b, m, n = place
+        left, right = self._factors.lhs(b, m, step), self._factors.rhs(b, n, step)
+        wide = [apply("widen", value, type=F64) for value, _ in (left, right)]
+        conditions = (*left[1], *right[1])
+        product = self._scope.bind(apply("multiply", *wide))
+        return product, all_of(conditions) if conditions else None

@@ -118,16 +118,32 @@ def has_lines_side_by_side(read: Read, sizes: tuple[int, int, int], scope: Scope
     """
     if scope.is_inside_element:
         return False
-    b, line, step = (_any_index(name, size) for name, size in zip(("b", "line", "step"), sizes))
-    before = len(scope.statements)
-    value, _ = read(b, line, step)
-    bound = [s.value for s in scope.statements[before:] if isinstance(s, Let)]
-    loads = [e for whole in (value, *bound) for e in subexpressions(whole) if type(e) is Load]
     if sizes[1] == 1 or sizes[2] == 1:
         return sizes[2] == 1
-    by_line = sum(_coefficient(load.offset, line) == 1 for load in loads)
-    by_step = sum(_coefficient(load.offset, step) == 1 for load in loads)
+    _, by_line, by_step = _contiguous_loads(read, sizes, scope)
     return by_line > by_step
+
+
+def has_batches_side_by_side(read: Read, sizes: tuple[int, int, int], scope: Scope) -> bool:
+    """Return whether memory is contiguous along a factor's batches; see
+    :func:`has_lines_side_by_side`."""
+    if scope.is_inside_element:
+        return False
+    by_batch, *others = _contiguous_loads(read, sizes, scope)
+    return all(by_batch > n for n, size in zip(others, sizes[1:], strict=True) if size > 1)
+
+
+def _contiguous_loads(
+    read: Read, sizes: tuple[int, int, int], scope: Scope
+) -> tuple[int, int, int]:
+    """Count a factor's loads that are contiguous along the batch, the lines and the steps."""
+    indices = tuple(_any_index(name, size) for name, size in zip(("b", "line", "step"), sizes))
+    before = len(scope.statements)
+    value, _ = read(*indices)
+    bound = [s.value for s in scope.statements[before:] if isinstance(s, Let)]
+    loads = [e for whole in (value, *bound) for e in subexpressions(whole) if type(e) is Load]
+    batch, line, step = (sum(_coefficient(load.offset, i) == 1 for load in loads) for i in indices)
+    return batch, line, step
 
 
 def _coefficient(offset: Expr, variable: Variable) -> int:

@@ -70,7 +70,7 @@ class LaneSums:
             self._scope.store(sizes, lane, apply("abs", start))
 
         def add(lane: Expr, value: Expr, condition: Expr | None) -> None:
-            wide: Expr = apply("widen", value, type=F64)
+            wide = value if value.type is F64 else apply("widen", value, type=F64)
             if condition is not None:  # adding -0 changes nothing
                 wide = apply("select", condition, wide, Constant(F64, -0.0), type=F64)
             wide = self._scope.bind(wide)
