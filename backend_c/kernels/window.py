@@ -19,11 +19,9 @@ from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.convolution.window_positions import Windows
-from backend_c.kernels.parts.reduction.block_running_sums import RunningSums, has_chunks
 from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
+from backend_c.kernels.parts.reduction.cumulative_sums import CumulativeSums
 from backend_c.kernels.parts.reduction.exact_lane_sums import Add, LaneSums, Over, lanes_of
-from backend_c.kernels.parts.reduction.exact_prefix_sum import ExactPrefixSum
-from backend_c.kernels.parts.reduction.exact_sum import Accumulator
 from backend_c.kernels.parts.reduction.monoids import Monoid, monoid_of
 from backend_c.kernels.parts.reduction.prefix_scan import PrefixScan
 from backend_c.kernels.parts.reduction.running_window import Growth, growth
@@ -213,8 +211,9 @@ class _Fold:
         """Write one pass along the dimension in which windows grow, with a running state."""
         scope, d = self._scope, growing.dimension
         dims = (*self._windows.positions[:d], *self._windows.positions[d + 1 :])
-        if is_sum and has_chunks(growing.positions, scope):
-            self._sums_in_chunks(growing, dims).emit()
+        if is_sum:
+            (operand,), (init,) = self._inputs, self._inits
+            CumulativeSums(self._windows, growing, operand, init).emit(self._write)
             return
         with nest.outer(scope, dims, 16 * growing.positions) as other:
 
@@ -223,9 +222,6 @@ class _Fold:
 
             # Neighbouring columns run in parallel; along the dimension each position continues the
             # last one's.
-            if is_sum:
-                self._sums_by_one(growing, at)
-                return
             add, value = self._running_state()
             with scope.loop(growing.before) as number:
                 add(at(growing.element_before(number)))
@@ -234,47 +230,6 @@ class _Fold:
                 with self._windows.where(conditions):
                     add(at(position))
                 self._write(at(growing.window_position(step)), value())
-
-    def _sums_by_one(self, growing: Growth, at: Callable[[Expr], _Index]) -> None:
-        """Write exact cumulative sums of one column by one thread."""
-        (operand,), (init,) = self._inputs, self._inits
-
-        def before(number: Expr, add: Callable[[Expr], None]) -> None:
-            add(operand.at(*at(growing.element_before(number))))
-
-        def addend(step: Expr, add: Callable[[Expr], None]) -> None:
-            position, conditions = growing.element(step)
-            with self._windows.where(conditions):
-                add(operand.at(*at(position)))
-
-        steps = growing.before, growing.positions
-        ExactPrefixSum(self._scope, init.at(), *steps, before, addend).emit(
-            lambda step, value: self._write(at(growing.window_position(step)), (value,))
-        )
-
-    def _sums_in_chunks(self, growing: Growth, dims: tuple[int, ...]) -> RunningSums:
-        """Return the writer of exact cumulative sums by many threads; ``dims`` are the others."""
-        (operand,), (init,) = self._inputs, self._inits
-        d = growing.dimension
-
-        def at(index: Sequence[Expr], position: Expr) -> _Index:
-            return (*index[:d], position, *index[d:])
-
-        def begin(total: Accumulator, index: Sequence[Expr]) -> None:
-            total.add(init.at())
-            with self._scope.loop(growing.before) as number:
-                total.add(operand.at(*at(index, growing.element_before(number))))
-
-        def add(total: Accumulator, index: Sequence[Expr], step: Expr) -> None:
-            position, conditions = growing.element(step)
-            with self._windows.where(conditions):
-                total.add(operand.at(*at(index, position)))
-
-        def write(index: Sequence[Expr], step: Expr, value: Expr) -> None:
-            self._write(at(index, growing.window_position(step)), (value,))
-
-        steps = growing.positions
-        return RunningSums(self._scope, operand.shape.element_type, dims, steps, begin, add, write)
 
     def _running_state(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
         """Declare running states; return (function that folds an element in, one that reads

@@ -143,6 +143,31 @@ def test_running_sums_in_doubt(element_type: str, kind: str) -> None:
     assert_same_bits(_module(element_type, "add", windows), *[array] * len(windows), init)
 
 
+_COLUMNS = (
+    ("2,100,70", "2,100,70", "size=1x100x1 pad=0_0x99_0x0_0"),
+    ("2,100,70", "2,100,70", "size=1x100x1 pad=0_0x0_99x0_0"),
+    ("100,9", "101,9", "size=100x1 pad=100_0x0_0"),
+    ("100,70", "85,70", "size=105x1 pad=92_-3x0_0"),
+    ("100,70", "40,70", "size=150x1 pad=39_50x0_0"),
+    ("100,8", "50,8", "size=170x1 pad=60_59x0_0"),
+)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("element_type", ["f32", "f64", "bf16", "f8e5m2"])
+@pytest.mark.parametrize("kind", ["ties", "cancelling", "zeros", "infinite", "overflowing"])
+def test_running_sums_of_columns(element_type: str, kind: str) -> None:
+    """Columns are lanes; one that has a sum in doubt is added up again: every seventh here."""
+    doubtful, arrays = _doubtful(element_type, kind), []
+    for dims, _, _ in _COLUMNS:
+        *_, rows, columns = shape = tuple(map(int, dims.split(",")))
+        array = np.ones(shape).astype(doubtful.dtype)
+        array[..., ::7] = doubtful[:rows, None]
+        arrays.append(array)
+    init = np.full((), -0.0).astype(doubtful.dtype)
+    assert_same_bits(_module(element_type, "add", _COLUMNS), *arrays, init)
+
+
 _PLAIN = (*_WINDOWS[:6], ("40,41", "3,4", "size=20x20 stride=10x7"))
 
 

@@ -8,11 +8,11 @@ last doubt. So an element is added to it at most once, and most of them never ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from backend_c.ir import index as ix
-from backend_c.ir.loop_ir import INDEX, Address, Constant, Expr
+from backend_c.ir.loop_ir import INDEX, Address, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.reduction.exact_sum import PARTS, Accumulator
 from hlo.types import F64, PRED, ElementType
@@ -21,7 +21,7 @@ from hlo.types import F64, PRED, ElementType
 Addends = Callable[[Expr, Callable[[Expr], None]], None]
 _ZERO = Constant(F64, 0.0)
 _BOUND = 1.2e-16  # u and a little more
-_BOUND_OF_PAIRS = 1.04e-31  # of hlo_sum_decided_f64, times the magnitude, of no addends
+_BOUND_OF_PAIRS = 1.04e-31
 _WIDTH = 64  # lanes of a strip, which stays in the first cache
 
 
@@ -91,7 +91,7 @@ class _Part:
 
     def __init__(self, scope: Scope, init: Expr, most: int, width: int) -> None:
         self._scope, self._type, self._most = scope, init.type, most
-        self._high = scope.mutable(F64, _widened(init))
+        self._high = scope.mutable(F64, widened(init))
         self._low, self._errors = (scope.mutable(F64, _ZERO) for _ in range(2))
         self._kept = [scope.local(F64, width) for _ in range(3)]
         self._results = scope.local(init.type, width)
@@ -100,7 +100,7 @@ class _Part:
     def add(self, value: Expr) -> None:
         """Write the addition of a value."""
         running = self._high, self._low, self._errors
-        self._scope.call("hlo_dd_add_measured", *map(Address, running), _widened(value))
+        self._scope.call("hlo_dd_add_measured", *map(Address, running), widened(value))
 
     def keep(self, lane: Expr) -> None:
         """Write what the sums are now to a lane."""
@@ -111,25 +111,11 @@ class _Part:
     def round(self, lane: Expr) -> None:
         """Write the rounding of a lane, and whether it is in doubt."""
         scope = self._scope
-        sums = self._sums(*(scope.bind(scope.load(array, lane)) for array in self._kept))
-        result = scope.mutable(self._type, Constant(self._type, 0.0))
-        decided = apply("decided", *sums, Address(result), type=PRED)
+        pair = [scope.bind(scope.load(array, lane)) for array in self._kept]
+        result, decided = rounded_pair(scope, self._type, pair, self._most)
         no_doubt = _ZERO, Constant(F64, 1.0)
         scope.store(self._doubts, lane, apply("select", decided, *no_doubt, type=F64))
         scope.store(self._results, lane, result)
-
-    def _sums(self, high: Expr, low: Expr, errors: Expr) -> tuple[Expr, ...]:
-        """Return what ``decided`` takes so that its bound is that of the pair, n u sum|error|, and
-        for narrow types u |hi + lo| for the pair as one f64. An exact hi has the sign of zero."""
-        scope = self._scope
-        if self._type is F64:
-            return high, low, _times(errors, _BOUND / _BOUND_OF_PAIRS * self._most), ix.constant(0)
-        total = scope.bind(apply("add", high, low))
-        is_exact = scope.bind(apply("compare-EQ", errors, _ZERO, type=PRED))
-        rounding = apply("select", is_exact, _ZERO, apply("abs", total), type=F64)
-        bound = scope.bind(apply("add", rounding, _times(errors, self._most)))
-        total = scope.bind(apply("select", is_exact, high, total, type=F64))
-        return total, bound, ix.constant(1)
 
     def is_open(self, lane: Expr) -> Expr:
         """Return whether a lane's rounding is in doubt."""
@@ -145,6 +131,28 @@ class _Part:
         return self._scope.bind(self._scope.load(self._results, lane))
 
 
+def rounded_pair(
+    scope: Scope, element_type: ElementType, pair: Sequence[Expr], most: int
+) -> tuple[Variable, Expr]:
+    """Return a sum rounded once, and whether its bound proves that: ``pair`` is (hi, lo, sum of the
+    sizes of hi's errors) after at most ``most`` additions. An exact hi has the sign of zero."""
+    high, low, errors = pair
+    sums: tuple[Expr, ...]
+    if element_type is F64:
+        # Of no addends, of which hlo_sum_decided_f64 makes 1.04e-31 times the magnitude.
+        sums = high, low, _times(errors, _BOUND / _BOUND_OF_PAIRS * most), ix.constant(0)
+    else:
+        # And u |hi + lo| for the pair as one f64.
+        total = scope.bind(apply("add", high, low))
+        is_exact = scope.bind(apply("compare-EQ", errors, _ZERO, type=PRED))
+        rounding = apply("select", is_exact, _ZERO, apply("abs", total), type=F64)
+        bound = scope.bind(apply("add", rounding, _times(errors, most)))
+        total = scope.bind(apply("select", is_exact, high, total, type=F64))
+        sums = total, bound, ix.constant(1)
+    result = scope.mutable(element_type, Constant(element_type, 0.0))
+    return result, apply("decided", *sums, Address(result), type=PRED)
+
+
 def _times(value: Expr, factor: float) -> Expr:
     return apply("multiply", value, Constant(F64, float(factor)))
 
@@ -156,7 +164,7 @@ def _any(conditions: list[Expr]) -> Expr:
     return found
 
 
-def _widened(value: Expr) -> Expr:
+def widened(value: Expr) -> Expr:
     return value if value.type is F64 else apply("widen", value, type=F64)
 
 
