@@ -213,7 +213,8 @@ class _Fold:
         dims = (*self._windows.positions[:d], *self._windows.positions[d + 1 :])
         if is_sum:
             (operand,), (init,) = self._inputs, self._inits
-            CumulativeSums(self._windows, growing, operand, init).emit(self._write)
+            positions, where = self._windows.positions, self._windows.where
+            CumulativeSums(scope, positions, where, growing, operand, init).emit(self._write)
             return
         with nest.outer(scope, dims, 16 * growing.positions) as other:
 

@@ -7,13 +7,14 @@ one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Expr
-from backend_c.kernels.parts.convolution.window_positions import Windows
+from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.reduction.block_running_sums import RunningSums, has_chunks
 from backend_c.kernels.parts.reduction.exact_column_prefix_sums import WIDTH, ColumnPrefixSums
 from backend_c.kernels.parts.reduction.exact_prefix_sum import ExactPrefixSum
@@ -26,17 +27,22 @@ _Index = tuple[Expr, ...]
 
 @dataclass(frozen=True)
 class CumulativeSums:
-    """Describe the exact sums of windows that grow, from ``init``."""
+    """Describe the exact sums of windows that grow, from ``init``, at the ``positions`` of windows.
 
-    windows: Windows
+    ``where(conditions)`` opens a block that runs if conditions of a step hold.
+    """
+
+    scope: Scope
+    positions: tuple[int, ...]
+    where: Callable[[Sequence[Expr]], AbstractContextManager[None]]
     growing: Growth
     operand: Element
     init: Element
 
     def emit(self, write: Writer) -> None:
         """Write the loops; ``write(index, (value,))`` writes a result."""
-        scope, d = self.windows.scope, self.growing.dimension
-        dims = (*self.windows.positions[:d], *self.windows.positions[d + 1 :])
+        scope, d = self.scope, self.growing.dimension
+        dims = (*self.positions[:d], *self.positions[d + 1 :])
         if has_chunks(self.growing.positions, scope):
             self._in_chunks(dims, write)
         elif self._has_columns():
@@ -66,11 +72,11 @@ class CumulativeSums:
         """Write one scan by one thread."""
 
         def addend(step: Expr, add: Callable[[Expr], None]) -> None:
-            with self.windows.where(self.growing.element(step)[1]):
+            with self.where(self.growing.element(step)[1]):
                 add(self._addend(other, step))
 
         ExactPrefixSum(
-            self.windows.scope,
+            self.scope,
             self.init.at(),
             self.growing.before,
             self.growing.positions,
@@ -81,13 +87,13 @@ class CumulativeSums:
     def _has_columns(self) -> bool:
         """Return whether neighbouring scans of real numbers lie side by side, enough for lanes."""
         is_real = not self.init.shape.element_type.is_complex
-        is_across = self.growing.dimension < len(self.windows.positions) - 1
-        has_lanes = self.windows.scope.settings.has_lanes
-        return is_real and is_across and has_lanes and self.windows.positions[-1] >= _FEWEST
+        is_across = self.growing.dimension < len(self.positions) - 1
+        has_lanes = self.scope.settings.has_lanes
+        return is_real and is_across and has_lanes and self.positions[-1] >= _FEWEST
 
     def _in_columns(self, dims: Sequence[int], write: Writer) -> None:
         """Write strips of neighbouring scans."""
-        scope, steps = self.windows.scope, self.growing.positions
+        scope, steps = self.scope, self.growing.positions
         *outer, last = dims
         with nest.outer(scope, (*outer, -(-last // WIDTH)), 16 * steps) as (*above, strip):
             first = scope.bind(ix.multiply(strip, WIDTH))
@@ -104,7 +110,7 @@ class CumulativeSums:
                 steps,
                 lambda number, column: self._before(other(column), number),
                 lambda step, column: self._addend(other(column), step),
-                lambda step: self.windows.where(self.growing.element(step)[1]),
+                lambda step: self.where(self.growing.element(step)[1]),
             ).emit(
                 lambda step, column, value: self._written(write, other(column), step, value),
                 lambda column: self._by_one(other(column), write),
@@ -112,7 +118,7 @@ class CumulativeSums:
 
     def _in_chunks(self, dims: tuple[int, ...], write: Writer) -> None:
         """Write scans whose chunks are added up by many threads."""
-        scope, growing = self.windows.scope, self.growing
+        scope, growing = self.scope, self.growing
 
         def begin(total: Accumulator, other: Sequence[Expr]) -> None:
             total.add(self.init.at())
@@ -120,7 +126,7 @@ class CumulativeSums:
                 total.add(self._before(other, number))
 
         def add(total: Accumulator, other: Sequence[Expr], step: Expr) -> None:
-            with self.windows.where(growing.element(step)[1]):
+            with self.where(growing.element(step)[1]):
                 total.add(self._addend(other, step))
 
         RunningSums(
