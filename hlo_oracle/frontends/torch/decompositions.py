@@ -29,8 +29,8 @@ _MORE = (
     "nll_loss2d_forward", "nll_loss2d_backward", "mse_loss", "mse_loss_backward",
     "smooth_l1_loss", "smooth_l1_loss_backward", "huber_loss", "huber_loss_backward",
     "binary_cross_entropy", "binary_cross_entropy_backward", "upsample_nearest1d",
-    "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_bilinear2d",
-    "upsample_bicubic2d", "upsample_linear1d", "upsample_trilinear3d", "upsample_nearest3d",
+    "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_bicubic2d",
+    "upsample_nearest3d",
     "grid_sampler_2d", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d",
     "reflection_pad2d_backward", "replication_pad1d", "replication_pad2d", "replication_pad3d",
     "native_dropout_backward", "im2col", "col2im", "_cdist_forward", "_embedding_bag", "trace",
@@ -41,9 +41,13 @@ _MORE = (
 _WITHOUT = (
     # It gives no logarithms of sums, which the gradient's kernel reads.
     "aten._scaled_dot_product_flash_attention_for_cpu.default",
+    # They add (b - a) t to a, where the kernels add b t to a (1 - t).
+    "aten.upsample_bilinear2d.default", "aten.upsample_bilinear2d.vec",
+    "aten.upsample_linear1d.default", "aten.upsample_linear1d.vec",
+    "aten.upsample_trilinear3d.default", "aten.upsample_trilinear3d.vec",
     # It counts class 0 for each place of a row that lists no class.
     "aten.multilabel_margin_loss_forward.default",
-)
+)  # fmt: skip
 
 Decompositions = dict[Any, Callable[..., Any]]
 

@@ -192,3 +192,13 @@ def test_gradients_of_what_is_captured() -> None:
     """A module's own parameters require gradients, inside of torch.func.grad as well."""
     network = torch.nn.GRU(3, 4)
     assert ho.check(grad(lambda x: network(x)[0].square().sum()), numbers(5, 2, 3))
+
+
+@pytest.mark.parametrize("mode", ["linear", "bilinear", "trilinear"])
+def test_interpolations_are_those_of_the_kernels(mode: str) -> None:
+    """At the border both neighbours are one element, whose weighted sum is rounded."""
+    rank = ("linear", "bilinear", "trilinear").index(mode) + 1
+    for seed in range(3):
+        torch.manual_seed(seed)
+        x = torch.randn(1, 2, *[6] * rank)
+        assert not ho.check(lambda x: F.interpolate(x, scale_factor=1.5, mode=mode), x).outside

@@ -145,3 +145,19 @@ def test_an_attention_whose_mask_is_causal() -> None:
     weights = np.exp(scores)
     assert np.allclose(result, weights / weights.sum(-1, keepdims=True) @ query, atol=1e-5)
     assert np.allclose(logarithms, np.log(weights.sum(-1)), atol=1e-5)
+
+
+def test_a_row_that_is_masked_as_a_whole_attends_to_nothing() -> None:
+    """Its result is 0, not NaN, by masks of bool and of -inf, and so are its gradients."""
+    name = "_scaled_dot_product_flash_attention_for_cpu"
+    query = numbers(1, 1, 2, 3)
+    mask = np.array([[True, False], [False, False]])
+    for given in (mask, np.where(mask, F32.type(0), F32.type(-np.inf))):
+        result, logarithms = of(name, F32, query, query, query, attn_mask=given)
+        assert np.allclose(result[0, 0], [query[0, 0, 0], [0, 0, 0]], atol=1e-6)
+        assert np.isfinite(logarithms).all()
+        gradients = of(
+            f"{name}_backward", F32, np.ones_like(query), query, query, query, result, logarithms,
+            0.0, False, attn_mask=given,
+        )  # fmt: skip
+        assert np.isfinite(gradients).all() and not gradients[0][0, 0, 1].any()

@@ -47,6 +47,21 @@ def test_the_largest_element_of_a_window_is_its_last_nan() -> None:
     assert of("adaptive_max_pool2d", x[..., :2], [1, 1])[1].item() == 0
 
 
+def test_an_interpolation_is_the_weighted_sum_that_the_kernels_compute() -> None:
+    """a (1 - t) + b t: at the border, where a is b, it may differ from a by a rounding."""
+    x = numbers(2, 3)
+    found = of("upsample_linear1d", x[None], [5], False)
+    t = np.float32(3 / 5) * (np.arange(5, dtype=F32) + F32.type(0.5)) - F32.type(0.5)
+    t = np.maximum(t, 0)
+    first = t.astype(int)
+    t = t - first.astype(F32)
+    expected = x[:, first] * (1 - t) + x[:, np.minimum(first + 1, 2)] * t
+    assert np.allclose(found[0], expected, rtol=3e-7)
+    assert of("upsample_bilinear2d", x[None, None], [4, 6], True).shape == (1, 1, 4, 6)
+    half = of("upsample_trilinear3d", np.ones((1, 1, 2, 2, 2), np.float16), [3, 2, 5], False)
+    assert half.dtype == F32 and np.allclose(half, 1)
+
+
 @pytest.mark.parametrize("name", ["bilinear2d", "bicubic2d"])
 @pytest.mark.parametrize("align", [False, True])
 def test_the_gradient_of_an_interpolation_sums_to_that_of_its_results(

@@ -107,7 +107,7 @@ def _attention(
     query: Any, key: Any, value: Any, is_causal: bool, mask: Any, scale: float | None
 ) -> tuple[Any, Any]:
     """Compute softmax(query @ key.T * scale + mask) @ value, and the logarithms of the softmax's
-    sums."""
+    sums. A row that is masked as a whole gives 0 (ATen/native/cpu/FlashAttentionKernel.cpp)."""
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     if key.shape[1] != query.shape[1]:  # grouped queries
         repeats = query.shape[1] // key.shape[1]
@@ -121,8 +121,10 @@ def _attention(
         scores = jnp.where(mask, scores, negative) if mask.dtype == bool else scores + mask
     wide = scores.astype("float32") if scores.dtype.itemsize < 4 else scores
     most = jnp.max(wide, axis=-1, keepdims=True)
+    most = jnp.where(most == -jnp.inf, jnp.zeros((), wide.dtype), most)
     weights = jnp.exp(wide - most)
     total = jnp.sum(weights, axis=-1, keepdims=True)
+    total = jnp.where(total == 0, jnp.ones((), wide.dtype), total)
     result = jnp.einsum("bhqk,bhkd->bhqd", (weights / total).astype(value.dtype), value)
     return result, (most + jnp.log(total))[..., 0]
 

@@ -77,25 +77,28 @@ def _resampled(x: Any, dim: int, taps: Taps) -> Any:
     return sum(parts[1:], parts[0])
 
 
+def _upsample(taps: Any, has_corners: bool, x: Any, output_size: Sequence[int], *rest: Any) -> Any:
+    """Interpolate along the last dimensions, the last one first, as ATen does; ``rest`` is whether
+    corners are aligned, if the kind of interpolation has that, and factors of sizes."""
+    count = len(output_size)
+    align, *scales = rest if has_corners else (False, *rest)
+    scales = [*scales, *[None] * (count - len(scales))]
+    wide = jnp.promote_types(x.dtype, "float32")
+    x = x.astype(wide)
+    for n, (size, scale) in reversed([*enumerate(zip(output_size, scales, strict=True))]):
+        dim = x.ndim - count + n
+        x = _resampled(x, dim, taps(x.shape[dim], size, align, scale, wide))
+    return x
+
+
 def _upsample_backward(
     taps: Any, has_corners: bool, gradient: Any, output_size: Sequence[int],
     input_size: Sequence[int], *rest: Any,
 ) -> Any:  # fmt: skip
-    """Compute the gradient of an interpolation of the last dimensions to other sizes; ``rest`` is
-    whether corners are aligned, if the kind of interpolation has that, and factors of sizes."""
-    count = len(output_size)
-    align, *scales = rest if has_corners else (False, *rest)
-    scales = [*scales, *[None] * (count - len(scales))]
-    wide = jnp.promote_types(gradient.dtype, "float32")
-
-    def upsampled(x: Any) -> Any:
-        for n, (size, scale) in enumerate(zip(output_size, scales, strict=True)):
-            dim = x.ndim - count + n
-            x = _resampled(x, dim, taps(x.shape[dim], size, align, scale, wide))
-        return x
-
-    start = jnp.zeros(tuple(input_size), wide)
-    return jax.vjp(upsampled, start)[1](gradient.astype(wide))[0]
+    """Compute the gradient of an interpolation of the last dimensions to other sizes."""
+    wide = gradient.astype(jnp.promote_types(gradient.dtype, "float32"))
+    start = jnp.zeros(tuple(input_size), wide.dtype)
+    return jax.vjp(lambda x: _upsample(taps, has_corners, x, output_size, *rest), start)[1](wide)[0]
 
 
 def _replication_pad_backward(gradient: Any, x: Any, padding: Sequence[int]) -> Any:
@@ -202,6 +205,9 @@ OPS: dict[str, Operation] = {
     "replication_pad1d_backward": plain(_replication_pad_backward),
     "replication_pad2d_backward": plain(_replication_pad_backward),
     "replication_pad3d_backward": plain(_replication_pad_backward),
+    "upsample_bilinear2d": plain(partial(_upsample, _linear_taps, True)),
+    "upsample_linear1d": plain(partial(_upsample, _linear_taps, True)),
+    "upsample_trilinear3d": plain(partial(_upsample, _linear_taps, True)),
     "upsample_bicubic2d_backward": _backward(_cubic_taps),
     "upsample_bilinear2d_backward": _backward(_linear_taps),
     "upsample_linear1d_backward": _backward(_linear_taps),
