@@ -31,7 +31,6 @@ from interp.envelope import (
 )
 from interp.envelope.blocks import in_blocks
 from interp.envelope.budget import Budget
-from interp.envelope.constant_factors import ConstantFactors
 from interp.envelope.enclosed_values import spread, unknown
 from interp.envelope.enclosure import (
     Enclosure,
@@ -44,6 +43,7 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.exact_loops import exact_loops, limited
 from interp.envelope.interval_rules import moved_in_f32
+from interp.envelope.rewritten_products import ConstantFactors, admitted_of_masks, masks
 from interp.envelope.watching import Watched, Watcher
 from interp.evaluator import Evaluation
 from interp.ops import random
@@ -110,6 +110,7 @@ class Enclosing:
         constants = constant_sums.constant_values(module)
         self._constant_sums = constant_sums.sums_of_constants(module, constants)
         self._constant_factors = {name: ConstantFactors(x) for name, x in constants.items()}
+        self._masks = masks(module)
         self._exact_loops = exact_loops(module)
         self._stored = elementwise_chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
@@ -152,6 +153,8 @@ class Enclosing:
             if isinstance(result, Enclosure):
                 chains = self._constant_factors[computation.name]
                 result = chains.admitted(instruction, operands, result)
+                names = self._masks[computation.name]
+                result = admitted_of_masks(instruction, names, operands, result)
         if sizes is not None:
             result = bounded_enclosures.filled(result, instruction.shape)
         if isinstance(result, Enclosure):

@@ -1,4 +1,4 @@
-"""Constants of a chain of products may be multiplied first, also if that is a subnormal number."""
+"""Products that compilers rewrite: constants multiplied first, masks as selections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 import hlo
 from hlo.values import Array
-from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Enclosure, contains
 from interp.envelope.evaluation import enclose
 
@@ -88,3 +88,46 @@ def test_infinity_times_a_constant_that_vanishes_is_nan() -> None:
         assert contains(legal, np.full(64, value, np.float16)).all()
     kept = enclosed(chained("multiply", 0.01, 0.00333), infinite, XLA_CPU)
     assert not contains(kept, np.full(64, np.nan, np.float16)).any()
+
+
+_MASKED = {
+    "plain": "ROOT r = T[4] multiply(y, x)",
+    "other side": "ROOT r = T[4] multiply(x, y)",
+    "moved": """reversed = T[4] reverse(y), dimensions={0}
+      again = T[4] reverse(reversed), dimensions={0}
+      ROOT r = T[4] multiply(again, x)""",
+    "called": "ROOT r = T[4] call(y, x), to_apply=product",
+}
+
+
+@pytest.mark.parametrize("kind", ["f16", "f32", "f64", "c64"])
+@pytest.mark.parametrize("way", _MASKED)
+def test_a_product_with_a_mask_may_be_a_selection(kind: str, way: str) -> None:
+    """XLA writes convert(p) * x as select(p, x, 0), which is 0 where 0 times infinity is NaN."""
+    module = hlo.parse(
+        f"""HloModule m
+    product {{
+      m = T[4] parameter(0)
+      n = T[4] parameter(1)
+      ROOT o = T[4] multiply(m, n)
+    }}
+    ENTRY e {{
+      p = pred[4] parameter(0)
+      x = T[4] parameter(1)
+      y = T[4] convert(p)
+      {_MASKED[way]}
+    }}""".replace("T[", f"{kind}[")
+    )
+    element_type = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "c64": np.complex64}
+    mask = np.array([False, False, True, False])
+    x = np.array([np.inf, np.nan, np.inf, 3]).astype(element_type[kind])
+    selected = np.where(mask, x, np.zeros((), x.dtype))
+    with np.errstate(invalid="ignore"):
+        literal = mask * x
+    for budget, is_legal in ((XLA_CPU, True), (UNKNOWN, True), (EXACT, False)):
+        found = enclose(module, mask, x, peer=budget).result
+        assert isinstance(found, Enclosure)
+        assert contains(found, selected)[:2].all() == is_legal
+        assert contains(found, literal)[[0, 1, 3]].all()
+        # Where the mask is 1; of products of complex infinities the language says nothing.
+        assert kind == "c64" or not contains(found, np.zeros_like(x))[2]
