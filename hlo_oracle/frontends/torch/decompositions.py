@@ -57,6 +57,7 @@ def table() -> Decompositions:
     """Return decompositions by operation."""
     own: Decompositions = {
         torch.ops.aten.native_dropout.default: _native_dropout,
+        torch.ops.prims.broadcast_in_dim.default: _broadcast_in_dim,
         torch.ops.aten.rrelu_with_noise_functional.default: _rrelu,
         **factorizations.TABLE,
         **strided.TABLE,
@@ -81,6 +82,15 @@ def _native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
         return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
     kept = torch.bernoulli(torch.empty_like(x), 1 - p)
     return x * (kept / (1 - p)), kept.to(torch.bool)
+
+
+def _broadcast_in_dim(x: Any, shape: Any, dimensions: Any) -> Any:
+    """Broadcast by views of ATen: inside of torch.cond PyTorch takes no others of its
+    decompositions (that of layer norm has this one)."""
+    for d in range(len(shape)):
+        if d not in dimensions:
+            x = x.unsqueeze(d)
+    return x.expand(shape)
 
 
 def _rrelu(

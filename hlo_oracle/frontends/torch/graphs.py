@@ -111,7 +111,9 @@ def reason_against(node: Node) -> str | None:
 def _reason_against_functions(node: Node) -> str | None:
     """Return why an operation that takes functions cannot be converted; None if it may be."""
     if control_flow.operation_of(node) is None:
-        return "no conversion to HLO"
+        # with_effects calls such an operation, the check of a factorization for example.
+        effects = [x for x in node.args if isinstance(x, torch._ops.OpOverload)]
+        return f"{effects[0]} has an effect" if effects else "no conversion to HLO"
     for graph in control_flow.subgraphs(node):
         for inner in computing(graph.graph):
             why = None if is_number_node(inner) else reason_against(inner)

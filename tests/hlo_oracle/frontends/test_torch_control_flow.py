@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: hlo-oracle[torch]")
 
+import torch.nn.functional as F  # noqa: E402 (after the skip)
 from torch import nn  # noqa: E402 (after the skip)
 from torch._higher_order_ops.map import map as map_rows  # noqa: E402
 from torch._higher_order_ops.scan import scan  # noqa: E402
@@ -71,7 +72,11 @@ def branch_in_a_loop(x: Any) -> Any:
     return scan(row, torch.zeros(3), x)
 
 
-ALL = [branch, nested, newton, recurrence, backwards, each, branch_in_a_loop]
+def normalised(x: Any) -> Any:
+    return torch.cond(x.sum() > 0, lambda x: F.layer_norm(x, (3,)), lambda x: x.cos(), (x,))
+
+
+ALL = [normalised, branch, nested, newton, recurrence, backwards, each, branch_in_a_loop]
 
 
 @pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
@@ -89,7 +94,7 @@ def test_judged(function: Callable[..., Any]) -> None:
     assert verdict and not verdict.outside
 
 
-@pytest.mark.parametrize("function", [branch, nested, branch_in_a_loop])
+@pytest.mark.parametrize("function", [normalised, branch, nested, branch_in_a_loop])
 def test_gradients(function: Callable[..., Any]) -> None:
     x = torch.randn(4, 3)
     found = []
@@ -145,6 +150,14 @@ def test_what_does_not_convert_inside_is_named() -> None:
     (one,) = explanation.eager
     assert (one.op, one.why) == (
         "cond", "aten.special_bessel_j0.default inside: no conversion to HLO",
+    )  # fmt: skip
+
+
+def test_what_has_an_effect_is_named() -> None:
+    """PyTorch raises an error for a matrix without an inverse."""
+    (one,) = ho.torch.explain(lambda x: torch.linalg.inv(x) @ x + 1, torch.eye(3)).eager
+    assert (one.op, one.why) == (
+        "with_effects", "aten._linalg_check_errors.default has an effect",
     )  # fmt: skip
 
 
