@@ -15,8 +15,9 @@ from backend_c.render.dialect import CUDA, OPENMP, Dialect
 from backend_c.render.marked_statements import MarkedBody, unmarked
 from backend_c.render.translation_units import Program, render_plan
 from hlo.module import Module
-from hlo.passes.fusion import TARGETS, fused_with_reasons
+from hlo.passes.fusion import fused_with_reasons
 from hlo.passes.fusion_reasons import Groups
+from hlo.passes.fusion_targets import TARGETS
 from hlo.passes.pipelines import run
 
 

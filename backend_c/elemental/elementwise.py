@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from backend_c.ir.element import Element
+from backend_c.ir.element import Element, widened
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.types import C64, C128, F32, F64, PRED, S32, S64, ArrayShape, ElementType
@@ -217,7 +217,7 @@ def stochastic_convert(operand: Element, random: Element, *, shape: ArrayShape) 
 
     def at(*index: Expr) -> Expr:
         value, word = operand.at(*index), random.at(*index)
-        wide = value if value.type is F64 else apply("widen", value, type=F64)
+        wide = widened(value)
         whole = apply("floor", apply("abs", wide))
         scale = Constant(F64, 2.0**word.type.bits)
         fraction = apply("multiply", apply("subtract", apply("abs", wide), whole), scale)

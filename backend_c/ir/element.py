@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Apply, Array, Computed, Constant, Expr, Load
 from backend_c.ir.scope import Scope, apply
-from hlo.types import PRED, S32, ArrayShape, ElementType, is_bounded
+from hlo.types import F64, PRED, S32, ArrayShape, ElementType, is_bounded
 
 At = Callable[..., Expr]
 
@@ -39,6 +39,11 @@ class Element:
     def size(self, dimension: int) -> Expr:
         """Return the actual size of a dimension."""
         return self.sizes[dimension] if self.sizes else ix.constant(self.shape.dims[dimension])
+
+
+def widened(value: Expr) -> Expr:
+    """Widen a value to f64."""
+    return value if value.type is F64 else apply("widen", value, type=F64)
 
 
 def zero(element_type: ElementType) -> Constant:

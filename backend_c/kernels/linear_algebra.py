@@ -10,7 +10,7 @@ import math
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.bounded_elements import identity_beyond, zero_beyond
-from backend_c.ir.element import Element, Writer, zero
+from backend_c.ir.element import Element, Writer, widened, zero
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.factor_panels import System
@@ -98,9 +98,9 @@ class _Transform:
         """Return the real and imaginary part of an element of the operand, in f64."""
         value = self._operand.at(*index)
         if not value.type.is_complex:
-            return _widened(value), Constant(F64, 0.0)
+            return widened(value), Constant(F64, 0.0)
         part = _part(value.type)
-        real, imag = (_widened(apply(name, value, type=part)) for name in ("real", "imag"))
+        real, imag = (widened(apply(name, value, type=part)) for name in ("real", "imag"))
         return real, imag
 
     def _keep(self, array: Array, dims: tuple[int, ...]) -> Emit:
@@ -137,11 +137,6 @@ class _Transform:
 def _part(element_type: ElementType) -> ElementType:
     """Return the type of a complex type's components."""
     return F32 if element_type.bits == 64 else F64
-
-
-def _widened(value: Expr) -> Expr:
-    """Widen a value to f64."""
-    return value if value.type is F64 else apply("widen", value, type=F64)
 
 
 def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Scope) -> None:

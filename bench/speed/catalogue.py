@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -52,8 +51,10 @@ def found(paths: Sequence[Path]) -> list[Program]:
 
 
 def _files(path: Path) -> Iterable[Path]:
-    if not path.exists():
-        raise Error(told(FileNotFoundError(errno.ENOENT, "", str(path))))
+    try:
+        path.stat()
+    except OSError as error:
+        raise Error(told(error)) from error
     inside = program_files([path])
     if not path.is_dir():
         return inside

@@ -12,38 +12,20 @@ Which instructions are computed together is decided in :mod:`hlo.passes.fusion_d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hlo.attributes import Attribute
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.fused_computation import fused_computation
 from hlo.passes.fusion_decisions import Decisions
 from hlo.passes.fusion_reasons import Group, Groups
+from hlo.passes.fusion_targets import TARGETS, Target
 from hlo.passes.rewriting import Names, reachable
 from hlo.passes.updates_in_place import aliasing
 
 # Computations of these are sequences of kernels, as the entry is; those of other instructions
 # (to_apply, select, …) are the insides of kernels.
 _CONTROL = frozenset(("while", "conditional", "call", "scan", "async-start"))
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """State what decides between fusions of a target. With ``has_epilogues``, of one without memory
-    to spare, contractions are fused with what is computed of their elements. ``rows_are_lanes``: a
-    kernel that reduces many short rows has a lane for each; exact sums have a branch instead, for
-    what their error bound leaves open."""
-
-    has_epilogues: bool = False
-    rows_are_lanes: bool = True
-
-
-# By the name of the pass.
-TARGETS = {
-    "fusion": Target(),
-    "fusion_of_exact_sums": Target(rows_are_lanes=False),
-    "fusion_with_epilogues": Target(has_epilogues=True),
-}
 
 
 def fusion(module: Module, target: Target = TARGETS["fusion"]) -> Module:
@@ -60,11 +42,7 @@ def fused_with_reasons(module: Module, target: Target = TARGETS["fusion"]) -> tu
     sequences = {c.name for c in reachable(module, lambda i: i.opcode in _CONTROL)}
     for computation in module.computations:
         if computation.name in sequences:
-            decisions = Decisions(
-                computation,
-                has_epilogues=target.has_epilogues,
-                rows_are_lanes=target.rows_are_lanes,
-            )
+            decisions = Decisions(computation, target)
             decisions.decide()
             fused.extend(_fused(computation, decisions, names))
             groups[computation.name] = decisions.groups()

@@ -15,6 +15,7 @@ from hlo.passes.cost import COST, weights
 from hlo.passes.epilogues import epilogues
 from hlo.passes.fusible import READERS, is_read_as_computed, why_root, why_unfusible
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
+from hlo.passes.fusion_targets import Target
 from hlo.passes.index_paths import LOOP, Paths, share
 from hlo.passes.recomputation import cones
 from hlo.passes.rewriting import array
@@ -67,19 +68,13 @@ class Decisions:
     """Decide for each elemental instruction and reduction of a computation: absorbed or stored.
 
     ``_uses`` has, per decided instruction, the roots whose loops compute it, and on which paths
-    with how many elements; ``_operations`` the size of each root's loop body so far. With
-    ``has_epilogues``, of targets without memory to spare, contractions are absorbed by what is
-    computed of their elements (:mod:`hlo.passes.epilogues`), and updates of any part are in place.
-    Unless ``rows_are_lanes``, elementary functions of what short rows are reduced to are computed
-    apart from that: in lanes of their own.
+    with how many elements; ``_operations`` the size of each root's loop body so far.
     """
 
-    def __init__(
-        self, computation: Computation, *, has_epilogues: bool = False, rows_are_lanes: bool = True
-    ) -> None:
-        self._ends = epilogues(computation) if has_epilogues else {}
-        self._small_part = ANY_PART if has_epilogues else SMALL_PART
-        self._rows_are_lanes = rows_are_lanes
+    def __init__(self, computation: Computation, target: Target) -> None:
+        self._ends = epilogues(computation) if target.has_epilogues else {}
+        self._small_part = ANY_PART if target.has_epilogues else SMALL_PART
+        self._rows_are_lanes = target.rows_are_lanes
         self._instructions = computation.instructions
         self._root = computation.root
         self.by_name = {i.name: i for i in computation.instructions}
@@ -91,8 +86,10 @@ class Decisions:
         self._paths = Paths()
         self._reasons: dict[str, Reason] = {}  # why each value that is in memory is there
         self._fusible = {i.name for i in computation.instructions if self._is_fusible(i)}
-        inlined = (i for i in self._instructions if i.name in self._fusible)
-        self._weight = weights((i for i in inlined if not self._is_root(i)), self.by_name)
+        inlined = [
+            i for i in self._instructions if i.name in self._fusible and not self._is_root(i)
+        ]
+        self._weight = weights(inlined, self.by_name)
         self._cones = cones(self._instructions, self.by_name, self._weight)
         self._uses: dict[str, _Uses] = {}
         self._operations: dict[str, int] = {}

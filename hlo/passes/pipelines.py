@@ -8,7 +8,8 @@ from functools import partial
 from hlo.module import Module
 from hlo.passes.common_subexpressions import common_subexpressions, merge_computations
 from hlo.passes.dead_code import dead_code
-from hlo.passes.fusion import TARGETS, fusion
+from hlo.passes.fusion import fusion
+from hlo.passes.fusion_targets import TARGETS
 from hlo.passes.inline import inline
 from hlo.passes.layouts import layouts
 from hlo.passes.loop_invariants import loop_invariants

@@ -155,8 +155,7 @@ def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:
     module.graph.eliminate_dead_code()  # derivatives of derivatives have tensors of sizes alone
     nodes = graphs.computing(module.graph)
     for node in nodes:
-        why = None if graphs.is_number_node(node) else graphs.reason_against(node)
-        if why is not None:
+        if (why := graphs.reason_against(node)) is not None:
             raise Unsupported(f"{op_name(node)}{at_line(node)}: {why}: no program to judge by")
     inputs = [n for n in module.graph.nodes if n.op == "placeholder"]
     constants = graphs.constants(module.graph)

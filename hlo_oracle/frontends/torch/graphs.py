@@ -87,7 +87,9 @@ def has_effect(node: Node) -> bool:
 
 
 def reason_against(node: Node) -> str | None:
-    """Return why a node's operation cannot be converted; None if it may be."""
+    """Return why a node's operation cannot be converted; None if it may be, or is of numbers."""
+    if is_number_node(node):
+        return None
     if node.op != "call_function":
         return f"{node.op} {node.target}"
     if is_random(node):
@@ -116,8 +118,7 @@ def _reason_against_functions(node: Node) -> str | None:
         return f"{effects[0]} has an effect" if effects else "no conversion to HLO"
     for graph in control_flow.subgraphs(node):
         for inner in computing(graph.graph):
-            why = None if is_number_node(inner) else reason_against(inner)
-            if why is not None:
+            if (why := reason_against(inner)) is not None:
                 return f"{op_name(inner)} inside: {why}"
     return next(filter(None, map(_reason_against_result, values_of(node))), None)
 

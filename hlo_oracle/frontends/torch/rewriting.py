@@ -41,7 +41,6 @@ def prepare(graph: Graph) -> None:
         if node.op == "output" or (
             node.op == "call_function"
             and not is_view(node)
-            and not graphs.is_number_node(node)
             and graphs.reason_against(node) is not None
         ):
             own = _with_views_cloned(graph, node, node.args, {})

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from backend_c.ir.element import widened
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.reduction.exact_prefix_sum import rounded_pair, widened
+from backend_c.kernels.parts.reduction.exact_prefix_sum import rounded_pair
 from hlo.types import F64, PRED, ElementType
 
 WIDTH = 64  # columns that are added up together

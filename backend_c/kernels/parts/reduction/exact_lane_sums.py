@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from backend_c.ir import index as ix
+from backend_c.ir.element import widened
 from backend_c.ir.loop_ir import Array, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.reduction.exact_sum import Addend, accumulated, decide_rounding
@@ -70,7 +71,7 @@ class LaneSums:
             self._scope.store(sizes, lane, apply("abs", start))
 
         def add(lane: Expr, value: Expr, condition: Expr | None) -> None:
-            wide = value if value.type is F64 else apply("widen", value, type=F64)
+            wide = widened(value)
             if condition is not None:  # adding -0 changes nothing
                 wide = apply("select", condition, wide, Constant(F64, -0.0), type=F64)
             wide = self._scope.bind(wide)

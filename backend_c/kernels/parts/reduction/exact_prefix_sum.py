@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from backend_c.ir import index as ix
+from backend_c.ir.element import widened
 from backend_c.ir.loop_ir import INDEX, Address, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.reduction.exact_sum import PARTS, Accumulator
@@ -162,10 +163,6 @@ def _any(conditions: list[Expr]) -> Expr:
     for other in others:
         found = apply("or", found, other)
     return found
-
-
-def widened(value: Expr) -> Expr:
-    return value if value.type is F64 else apply("widen", value, type=F64)
 
 
 def _components(scope: Scope, value: Expr) -> list[Expr]:

@@ -1,0 +1,28 @@
+"""List the targets of fusion: what decides between fusions of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """State what decides between fusions of a target.
+
+    With ``has_epilogues``, of one without memory to spare, contractions are absorbed by what is
+    computed of their elements (:mod:`hlo.passes.epilogues`), and updates of any part are in place.
+    ``rows_are_lanes``: a kernel that reduces many short rows has a lane for each. Exact sums have a
+    branch instead, for what their error bound leaves open: elementary functions of them are
+    computed apart from them, in lanes of their own.
+    """
+
+    has_epilogues: bool = False
+    rows_are_lanes: bool = True
+
+
+# By the name of the pass.
+TARGETS = {
+    "fusion": Target(),
+    "fusion_of_exact_sums": Target(rows_are_lanes=False),
+    "fusion_with_epilogues": Target(has_epilogues=True),
+}
