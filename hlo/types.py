@@ -47,6 +47,11 @@ class ElementType:
         return self.kind == "complex"
 
     @property
+    def is_inexact(self) -> bool:
+        """Return whether results of arithmetic in the type are rounded: floats and complex."""
+        return self.kind in ("float", "complex")
+
+    @property
     def is_array(self) -> bool:
         """Return whether the type's arrays hold data (tokens and opaque values do not)."""
         return self.dtype is not None
@@ -200,6 +205,10 @@ class ArrayShape:
     @property
     def is_complex(self) -> bool:
         return self.element_type.is_complex
+
+    @property
+    def is_inexact(self) -> bool:
+        return self.element_type.is_inexact
 
 
 @dataclass(frozen=True, slots=True, repr=False)

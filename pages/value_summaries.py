@@ -138,7 +138,7 @@ class Summary:
 
 def _smallest_normal(element_type: ElementType | None) -> float:
     """Return the smallest normal number of a float type; 0 for other types."""
-    if element_type is None or not (element_type.is_float or element_type.is_complex):
+    if element_type is None or not element_type.is_inexact:
         return 0.0
     part = np.zeros((), element_type.numpy).real.dtype
     return float(finfo(part).smallest_normal)

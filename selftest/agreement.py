@@ -98,7 +98,7 @@ def _shared(one: _Array, others: Iterable[_Array]) -> Array:
 def _agree(one: _Array, other: Array) -> Array:
     """Test which numbers are closer to each other than the first is to anything legal."""
     element_type = type_of(one.actual)
-    if not (element_type.is_float or element_type.is_complex):
+    if not element_type.is_inexact:
         return np.asarray(one.actual == other)
     if element_type.is_complex:
         parts = [

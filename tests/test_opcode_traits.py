@@ -201,7 +201,7 @@ def test_convert_rounds() -> None:
 
 # A number whose bits are 0 is what arrays are filled up with, but not in this type.
 TYPES = [t for t in ANY.types if t is not PRED and t.bits >= 8 and t.name != "f8e8m0fnu"]
-DATA = sorted((t for t in TYPES if t.is_float or t.is_complex), key=str)
+DATA = sorted((t for t in TYPES if t.is_inexact), key=str)
 OTHERS = sorted((t for t in TYPES if t.is_integer), key=str)
 WORDS = [*sorted((t for t in TYPES if 16 <= t.bits <= 64), key=str), PRED]
 # Of one rank; what only hands values on gives whatever it is given.

@@ -173,7 +173,7 @@ def contract(
         complex_contraction(factors, types, result, write, scope)
     elif scope.settings.is_fast and factors.k and _fast_sums(types, result):
         _fast(factors, types, result, write, scope, convolved)
-    elif result.is_float or result.is_complex:
+    elif result.is_inexact:
         _contract_floats(factors, types, result, write, scope, convolved)
     elif has_blocks(factors, scope):
         BlockContraction(factors, types, result, write, scope).integers()
@@ -244,7 +244,7 @@ def _contract_floats(
 
 def _fast_sums(types: Types, result: ElementType) -> ElementType | None:
     """Return the type that fast mode adds products up in, f32 or f64; None if it has none."""
-    if not (result.is_float or result.is_complex):
+    if not result.is_inexact:
         return None
     # Factors are converted to the type of the sums first, so it has to have them all.
     if any(t.is_integer and t.bits > 32 for t in types):

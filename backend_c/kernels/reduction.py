@@ -108,7 +108,7 @@ class _Reduction:
     def is_exact_sum(self) -> bool:
         """Return whether the reduction is a sum of floats or complex numbers."""
         element_type = self.inputs[0].shape.element_type
-        of_floats = element_type.is_float or element_type.is_complex
+        of_floats = element_type.is_inexact
         return self.to_apply.monoid == "add" and len(self.inputs) == 1 and of_floats
 
     def reader(self) -> Element:

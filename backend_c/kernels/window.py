@@ -65,7 +65,7 @@ def reduce_window(
         return
     element_type = inputs[0].shape.element_type
     monoid = to_apply.monoid if arity == 1 else None
-    of_floats = element_type.is_float or element_type.is_complex
+    of_floats = element_type.is_inexact
     # min and max of floats, and any monoid of integers, give the same bits in every order.
     is_ordered = monoid is None or (of_floats and monoid in _ORDERED)
     is_sum = of_floats and monoid == "add"

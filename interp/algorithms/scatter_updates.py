@@ -77,7 +77,7 @@ def combined(
     results = tuple(np.array(operand) for operand in operands)
     monoid = to_apply.monoid if len(operands) == 1 else None
     element_type = type_of(operands[0])
-    if monoid == "add" and (element_type.is_float or element_type.is_complex):
+    if monoid == "add" and element_type.is_inexact:
         touched, segment_ids = np.unique(offsets, return_inverse=True)
         results[0][touched] = _sums(updates[0], segment_ids, results[0][touched])
     elif element_type.is_integer and element_type.bits >= 8 and monoid is not None:

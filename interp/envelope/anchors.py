@@ -123,7 +123,7 @@ class _Trial:
         centre = middle(value)
         if not is_wide(value, centre, _WIDE).any():
             return None
-        self._decided |= value.low.dtype.kind in "biu"
+        self._decided |= not value.element_type.is_inexact
         if not self._begins_anew(place):
             return None if instruction.name in facts.ends else point(centre)
         is_open = bool(is_unbounded(value).any())
@@ -268,7 +268,7 @@ def _more(trips: int) -> int:
 
 def _is_loose(value: Value) -> bool:
     """Test for an array of floats that is not a point, so its numbers are not known exactly."""
-    return isinstance(value, Enclosure) and not value.is_point and value.low.dtype.kind not in "biu"
+    return isinstance(value, Enclosure) and not value.is_point and value.element_type.is_inexact
 
 
 def _updates(module: Module, loop: Instruction) -> dict[int, str]:

@@ -101,7 +101,7 @@ def _constant_of(instruction: Instruction, constants: frozenset[str], given: set
     shape = instruction.shape
     if instruction.opcode not in _SUMS or not isinstance(shape, ArrayShape):
         return -1
-    if not (shape.element_type.is_float or shape.element_type.is_complex):
+    if not shape.element_type.is_inexact:
         return -1
     which = [n for n, name in enumerate(instruction.operands) if name in constants]
     if len(which) > 1:

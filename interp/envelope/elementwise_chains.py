@@ -99,9 +99,7 @@ def _is_arithmetic(instruction: Instruction) -> bool:
 
 
 def _is_inexact(shape: Shape) -> bool:
-    return isinstance(shape, ArrayShape) and (
-        shape.element_type.is_float or shape.element_type.is_complex
-    )
+    return isinstance(shape, ArrayShape) and (shape.element_type.is_inexact)
 
 
 def inside(opcode: str, rule: Rule) -> Rule:

@@ -106,7 +106,7 @@ def _holds_nan(end: Array) -> bool:
 @cache
 def _has_nan(dtype: np.dtype[Any]) -> bool:
     element_type = type_of(np.empty(0, dtype))
-    return element_type.is_float or element_type.is_complex
+    return element_type.is_inexact
 
 
 def point(array: Array) -> Enclosure:
@@ -172,7 +172,7 @@ def saturates(element_type: ElementType) -> bool:
 
 def anything(shape: tuple[int, ...], element_type: ElementType) -> Enclosure:
     """Enclose every value of a type."""
-    has_nan = element_type.is_float or element_type.is_complex
+    has_nan = element_type.is_inexact
     return Enclosure(
         np.broadcast_to(least(element_type), shape),
         np.broadcast_to(largest(element_type), shape),

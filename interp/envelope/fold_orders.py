@@ -70,10 +70,7 @@ def rounds(computation: Computation) -> bool:
     then prove nothing."""
     inexact = any(
         called(i)
-        or (
-            i.opcode in budget.ROUNDED
-            and any(x.element_type.is_float or x.element_type.is_complex for x in leaves(i.shape))
-        )
+        or (i.opcode in budget.ROUNDED and any(x.element_type.is_inexact for x in leaves(i.shape)))
         for i in computation.instructions
     )
     chooses = all(i.opcode in _CHOOSES for i in computation.instructions)

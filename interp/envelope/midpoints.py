@@ -14,7 +14,7 @@ from interp.ops.elementwise import complex_
 
 def middle(value: Enclosure) -> Array:
     """Take the midpoint of each interval: zero between infinities, the low end of integers."""
-    if value.low.dtype.kind in "biu":
+    if not value.element_type.is_inexact:
         return np.asarray(value.low)
     if value.low.dtype.kind == "c":
         return np.asarray(complex_(*map(middle, parts(value))))
@@ -53,7 +53,7 @@ def beside_middle(actual: Array, legal: Enclosure) -> Array:
 
 def is_unbounded(value: Enclosure) -> Array:
     """Test where an interval is infinite or NaN is legal; everywhere, for integers and pred."""
-    if value.low.dtype.kind in "biu":
+    if not value.element_type.is_inexact:
         return np.broadcast_to(np.True_, value.shape)
     return in_blocks_of(_is_unbounded, (value.low, value.high, value.nan))[0]
 

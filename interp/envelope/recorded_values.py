@@ -70,7 +70,7 @@ def stored_elements(module: Module, loop: Instruction, rows: int) -> list[int]:
         for number, part in enumerate(state_sources(module, loop))
         if part.opcode not in ("get-tuple-element", "dynamic-update-slice")
         and isinstance(part.shape, ArrayShape)
-        and (part.shape.element_type.is_float or part.shape.element_type.is_complex)
+        and part.shape.element_type.is_inexact
         and can_be_stored(part.shape, rows)
     ]
 

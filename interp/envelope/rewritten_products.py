@@ -112,7 +112,7 @@ def admitted_of_masks(
     if instruction.opcode != "multiply" or names.isdisjoint(instruction.operands):
         return result
     element_type = result.element_type
-    is_exact = not (element_type.is_float or element_type.is_complex)
+    is_exact = not element_type.is_inexact
     if is_exact or not budget.current().rewrites:
         return result
     for name, operand in zip(instruction.operands, operands, strict=True):

@@ -23,6 +23,7 @@ from interp.envelope.verdict import (
     resolved,
     same_where_open,
 )
+from interp.exact.conversion import type_of
 
 
 class Shown(NamedTuple):
@@ -63,7 +64,7 @@ class Trying:
         for found, actual, (_, right) in zip(self.found, self.actual, exact, strict=True):
             if not is_open(found):
                 continue
-            if right.dtype.kind in "biu":
+            if not type_of(right).is_inexact:
                 return True
             at = found == KINDS.index(UNDETERMINED)
             tiny = float(finfo(right.real.dtype).smallest_normal)

@@ -135,14 +135,14 @@ def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
 
 def _around(legal: Enclosure, exact: Array) -> float:
     """Return the root mean square that widths are compared with, 0 where none is needed."""
-    is_inexact = legal.element_type.is_float or legal.element_type.is_complex
+    is_inexact = legal.element_type.is_inexact
     return typical(exact) if is_inexact and not legal.is_point else 0.0
 
 
 def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Array:
     if legal.is_point:
         return np.broadcast_to(np.False_, legal.shape)
-    if not (legal.element_type.is_float or legal.element_type.is_complex):
+    if not legal.element_type.is_inexact:
         return np.asarray(legal.low != legal.high)
     if _is_surely_narrow(legal, exact, widest, around):
         return np.broadcast_to(np.False_, legal.shape)

@@ -36,9 +36,9 @@ def matrix_product(
     common = max(type_of(lhs), type_of(rhs), key=_width)
     if element_type.kind == "pred" and common.kind == "pred":
         return dot_pred(lhs, rhs)
-    if element_type.is_integer and not (common.is_float or common.is_complex):
+    if element_type.is_integer and not common.is_inexact:
         return dot_integers(lhs, rhs, element_type)
-    if element_type.is_float or element_type.is_complex:
+    if element_type.is_inexact:
         return _dot(lhs, rhs, element_type, present)
     wide = component_type(common) if common.is_complex else common
     return converted(matrix_product(lhs, rhs, wide, present), element_type)

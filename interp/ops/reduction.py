@@ -43,7 +43,7 @@ def reduce(*operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Value
 
 
 def _is_float(element_type: ElementType) -> bool:
-    return element_type.is_float or element_type.is_complex
+    return element_type.is_inexact
 
 
 def _reduced_in_order(

@@ -111,7 +111,7 @@ def _has_subnormals(value: Any) -> bool:
     if dtype is None or dtype.itemsize < 2:
         return False
     element_type = type_of(value)
-    return element_type.is_float or element_type.is_complex
+    return element_type.is_inexact
 
 
 def without_subnormals(value: Array) -> Array:

@@ -43,12 +43,12 @@ def _in_order(callee: Callee[Value]) -> Callee[Value]:
 def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
     """Multiply matrices [b, m, k] and [b, k, n], rounding each product and each partial sum to a
     type that has all numbers of the factors and of the result."""
-    if not (element_type.is_float or element_type.is_complex):
+    if not element_type.is_inexact:
         return None
     if not (np.isfinite(lhs).all() and np.isfinite(rhs).all()):
         return None  # padding that meets an infinity or a NaN is no factor
     factors = type_of(lhs)
-    if type_of(rhs) is not factors or not (factors.is_float or factors.is_complex):
+    if type_of(rhs) is not factors or not factors.is_inexact:
         return None  # of mixed types, and of integers: what is rounded first, the text does not say
     widest = _with_all_numbers(factors, element_type)
     left, right = converted(lhs, widest), converted(rhs, widest)

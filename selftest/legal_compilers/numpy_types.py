@@ -105,7 +105,7 @@ class InType:
         def op(*operands: Array, **attributes: Any) -> Any:
             element_type = type_of(np.asarray(operands[0]))
             functions = _COMPLEX if element_type.is_complex else _REAL
-            is_number = element_type.is_float or element_type.is_complex
+            is_number = element_type.is_inexact
             if not is_number or name not in functions:
                 return exactly(*operands, **attributes)
             wide = [self._in_full(x, element_type) for x in operands]

@@ -141,7 +141,7 @@ class Sums:
         """Multiply matrices [b, m, k] and [b, k, n], with terms in random order, each rounded or
         not."""
         dtype = element_type.numpy
-        if not (element_type.is_float or element_type.is_complex):
+        if not element_type.is_inexact:
             return None
         if self._is_padded and not all(np.isfinite(x).all() for x in (lhs, rhs)):
             return None  # where padding meets an infinity, or a NaN, it is no factor

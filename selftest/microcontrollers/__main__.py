@@ -114,7 +114,7 @@ def _has_floats(module: Module) -> bool:
     """Test whether a program has values that may be rounded."""
     shapes = (i.shape for c in module.computations for i in c.instructions)
     types = {leaf.element_type for shape in shapes for leaf in leaves(shape)}
-    return any(t.is_float or t.is_complex for t in types)
+    return any(t.is_inexact for t in types)
 
 
 def _program(file: Path) -> str:

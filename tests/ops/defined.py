@@ -64,7 +64,7 @@ def _fold(module: Module, name: str) -> definitions.Fold:
     """In order; but sums of floats are exact."""
     computation, call = module.computation(name), _called(module, name)
     shape = computation.root_instruction.shape
-    is_sum = isinstance(shape, ArrayShape) and (shape.is_float or shape.is_complex)
+    is_sum = isinstance(shape, ArrayShape) and shape.is_inexact
     if is_sum and monoid(computation) == "add":
         assert isinstance(shape, ArrayShape)
         return lambda inits, elements: (_sum(inits[0], [e for (e,) in elements], shape),)

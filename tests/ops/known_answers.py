@@ -35,9 +35,9 @@ def row(array: np.ndarray) -> dict[str, Any]:
     kind = element_type_of(array.dtype)
     assert kind is not None
     parts = [array.real, array.imag] if kind.is_complex else [array]
-    as_numbers = np.float64 if kind.is_complex or kind.is_float else object
+    as_numbers = np.float64 if kind.is_inexact else object
     numbers = [part.astype(as_numbers).reshape(-1).tolist() for part in parts]
-    if not (kind.is_complex or kind.is_float):
+    if not kind.is_inexact:
         numbers = [[int(n) for n in part] for part in numbers]
     return {"type": str(kind), "dims": list(array.shape), "numbers": numbers}
 

@@ -58,7 +58,7 @@ def _drawn(spec: str, rng: np.random.Generator, scale: float) -> np.ndarray:
     dims = tuple(map(int, sizes.split(","))) if sizes else ()
     element_type = ELEMENT_TYPES[name]
     if kind is None:
-        kind = "normal" if element_type.is_float or element_type.is_complex else "whole"
+        kind = "normal" if element_type.is_inexact else "whole"
     found = _KINDS[kind](rng, dims, int(number or 0))
     if element_type.is_complex:
         found = found + 1j * _KINDS[kind](rng, dims, int(number or 0))
@@ -68,7 +68,7 @@ def _drawn(spec: str, rng: np.random.Generator, scale: float) -> np.ndarray:
             .reshape(dims)
             .astype(element_type.numpy)
         )
-    if element_type.is_float or element_type.is_complex:
+    if element_type.is_inexact:
         found = found * scale
     with np.errstate(over="ignore"):
         return np.asarray(found).astype(element_type.numpy)

@@ -42,14 +42,14 @@ _ROWS: tuple[tuple[Types, int, str], ...] = (
         2,
         "shift-left shift-right-arithmetic shift-right-logical mulhi",
     ),
-    (lambda t: t.is_float or t.is_complex, 2, "atan2"),
+    (lambda t: t.is_inexact, 2, "atan2"),
     (lambda t: t is not PRED, 1, "negate"),
     (lambda t: t.kind in ("signed", "float", "complex"), 1, "sign"),
     (lambda t: t.is_integer or t is PRED, 1, "not"),
     (lambda t: t.is_integer, 1, "popcnt count-leading-zeros"),
     (lambda t: t.is_float, 1, "ceil floor round-nearest-afz round-nearest-even cbrt erf"),
     (
-        lambda t: t.is_float or t.is_complex,
+        lambda t: t.is_inexact,
         1,
         "acos acosh asin asinh atanh cosine cosh exponential exponential-minus-one log log-plus-one"
         " logistic rsqrt sine sinh sqrt tan tanh",

@@ -61,7 +61,7 @@ def fft(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _is_of_matrices(shape: ArrayShape) -> bool:
-    return shape.rank >= 2 and (shape.is_float or shape.is_complex)
+    return shape.rank >= 2 and shape.is_inexact
 
 
 def has_small_systems(shape: ArrayShape) -> bool:

@@ -221,7 +221,7 @@ def _contraction(
     leaves open in which of them f64 factors of a c64 result are multiplied; XLA converts them to
     c64 first."""
     element_type = shape.element_type
-    is_rounded = element_type.is_float or element_type.is_complex
+    is_rounded = element_type.is_inexact
     if not is_rounded or budget.current() is budget.EXACT:
         value = exactly(operands[0].low, operands[1].low, shape=shape)
         if not all(map(all_certain, operands)):

@@ -58,7 +58,7 @@ def custom_call(
     value = enclosed_values.points(
         function(tuple(map(enclosed_values.lows, operands)), shape, backend_config)
     )
-    has_floats = any(x.element_type.is_float or x.element_type.is_complex for x in leaves(shape))
+    has_floats = any(x.element_type.is_inexact for x in leaves(shape))
     is_open = has_floats and budget.current() is not budget.EXACT
     return value if enclosed_values.certain(operands) and not is_open else unknown(value)
 

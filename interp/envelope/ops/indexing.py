@@ -70,7 +70,7 @@ def scatter(
 
     element_type = values[0].element_type
     known = count == 1 and all_certain(indices)
-    is_exact = not (element_type.is_float or element_type.is_complex)
+    is_exact = not element_type.is_inexact
     if (
         known
         and is_exact

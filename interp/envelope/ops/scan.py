@@ -64,7 +64,7 @@ def _results(
             last = 0 if is_reverse else length - 1
             is_carry = number >= len(opcodes) - num_carries
             value = moved(lambda x, n=last: x.take(n, dimension), sums) if is_carry else sums
-        elif opcode in budget.ROUNDED and value.low.dtype.kind not in "biu":
+        elif opcode in budget.ROUNDED and value.element_type.is_inexact:
             value = unknown(value)
         found.append(value)
     return tuple(found)

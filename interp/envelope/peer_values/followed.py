@@ -336,14 +336,14 @@ def _is_narrow(value: Value) -> bool:
     """Test for certain integers, and floats whose intervals are narrow everywhere."""
     if not isinstance(value, Enclosure):
         return False
-    if value.low.dtype.kind in "biu":
+    if not value.element_type.is_inexact:
         return all_certain(value)
     return not is_wide(value, middle(value)).any()
 
 
 def _typical(value: Enclosure) -> float:
     """Compute the root mean square of an enclosure's midpoints; 0 for integers and empty arrays."""
-    if value.low.dtype.kind in "biu" or not value.low.size:
+    if not value.element_type.is_inexact or not value.low.size:
         return 0.0
     return typical(middle(value))
 
@@ -352,12 +352,12 @@ def _is_conversion_to_integer(instruction: Instruction) -> bool:
     shape = instruction.shape
     if instruction.opcode != "convert" or not isinstance(shape, ArrayShape):
         return False
-    return not (shape.element_type.is_float or shape.element_type.is_complex)
+    return not shape.element_type.is_inexact
 
 
 def _is_narrow_beside(value: Enclosure, scale: float) -> Array:
     """Test which widths are small beside ``scale``; those of integers are if it is infinite."""
-    if value.low.dtype.kind in "biu":
+    if not value.element_type.is_inexact:
         return np.broadcast_to(np.bool_(scale == math.inf), value.shape)
     width = np.abs(value.high.astype(np.complex128) - value.low.astype(np.complex128))
     return np.asarray((width <= WIDEST * scale) & ~value.nan)

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import hlo
+import interp
+from hlo.types import ELEMENT_TYPES
 from interp.envelope.budget import EXACT, XLA_CPU
 from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
+from interp.envelope.judgement import Judge
+from interp.envelope.verdict import UNDETERMINED
 from selftest.legal_compilers.compiler import Perturbed
 
 ORDERS = {
@@ -284,3 +288,18 @@ ENTRY e {{
     legal = enclose(module, x, peer=XLA_CPU).result
     assert contains(legal, np.array([2**24 + 2, 3], np.float32)).all()
     assert contains(legal, np.array([2**24, 3], np.float32)).all()
+
+
+@pytest.mark.parametrize("name", sorted(n for n, t in ELEMENT_TYPES.items() if t.is_integer))
+def test_integers_of_any_width_are_judged(name: str) -> None:
+    """Those of 1, 2 and 4 bits are no integers to NumPy, which has no such types."""
+    module = hlo.parse(f"""fold {{ a = {name}[] parameter(0)
+  b = {name}[] parameter(1)
+  ROOT r = {name}[] not(b) }}
+ENTRY e {{ x = {name}[2,1] parameter(0)
+  i = {name}[] constant(0)
+  ROOT r = {name}[2] reduce(x, i), dimensions={{1}}, to_apply=fold }}""")
+    x = np.zeros((2, 1), ELEMENT_TYPES[name].numpy)
+    exact = [("", np.asarray(interp.evaluate(module, x)))]
+    judge = Judge(module, (x,), exact, peer=XLA_CPU)
+    assert judge.judged([x[:, 0]], lambda other: None).counts[UNDETERMINED] == 2

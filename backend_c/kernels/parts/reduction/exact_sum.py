@@ -150,7 +150,7 @@ class Accumulator:
 
 def _is_short(element_type: ElementType) -> bool:
     """Return whether products of numbers of a type are exact in f64."""
-    if element_type.is_float or element_type.is_complex:
+    if element_type.is_inexact:
         return PARTS.get(element_type, element_type) is not F64
     return element_type.bits <= 16
 

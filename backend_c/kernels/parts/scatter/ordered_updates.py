@@ -26,7 +26,7 @@ _Index = tuple[Expr, ...]
 def is_fold(scope: Scope, inits: Sequence[Element], to_apply: Combiner) -> bool:
     """Return whether updates are folded one by one: always, but for exact sums of floats."""
     element_type = inits[0].shape.element_type
-    of_floats = element_type.is_float or element_type.is_complex
+    of_floats = element_type.is_inexact
     is_sum = of_floats and len(inits) == 1 and to_apply.monoid == "add"
     return scope.settings.is_fast or not is_sum
 
