@@ -131,8 +131,10 @@ def finished(
     zeros. Infinities and zeros in ``kept`` (:func:`settled`) keep their value."""
     peer = budget.current()
     element_type = type_of(low)
-    if peer is budget.EXACT or not element_type.is_float:
+    if not element_type.is_float:
         return between(low, high, nan)
+    if peer is budget.EXACT:
+        return _between_exact(low, high, nan)
     error = peer.of(opcode, element_type)
     if error:
         # Rounding the ends lost half a unit: of the exact result, or of one that is not rounded.
@@ -157,6 +159,18 @@ def finished(
         return found
     # What is more than the largest number may be kept, and become less by what follows.
     return where(found.nan, anything(low.shape, element_type), found)
+
+
+def _between_exact(low: Array, high: Array, nan: Array) -> Enclosure:
+    """Finish the exact results of operands that may be several numbers: which it is decides the
+    sign of a zero, and, in a type without infinity, an overflow to NaN, which is no end."""
+    if low is high:  # of one number each
+        return between(low, high, nan)
+    found = between(*of_either_sign(low, high), nan)
+    if represents_infinity(found.element_type):
+        return found
+    lost = is_nan(low) | is_nan(high) | found.nan
+    return where(lost, anything(found.shape, found.element_type), found) if lost.any() else found
 
 
 def or_too_large(result: Enclosure, corners: Sequence[Array], nan: Array) -> Enclosure:

@@ -17,6 +17,7 @@ from interp.envelope.enclosure import (
     is_nan,
     least_of,
     nan_among,
+    represents_infinity,
     where,
 )
 from interp.envelope.interval_rules import (
@@ -74,6 +75,8 @@ def _divided(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     if not either_side.any():
         return result
     open_ = anything(result.shape, result.element_type)
+    if not represents_infinity(result.element_type):  # the quotient by zero itself is NaN
+        return where(either_side, open_, result)
     return where(either_side, Enclosure(open_.low, open_.high, result.nan), result)
 
 

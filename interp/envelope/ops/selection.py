@@ -15,6 +15,7 @@ from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Enclosure,
     anything,
+    either,
     finfo,
     greatest_of,
     hull,
@@ -22,6 +23,7 @@ from interp.envelope.enclosure import (
     largest,
     least,
     least_of,
+    nan_among,
     point,
     represents_infinity,
     rounded_or_wide,
@@ -34,6 +36,7 @@ from interp.envelope.interval_rules import (
     is_subnormal,
     kept_in_f32,
     lifted,
+    or_too_large,
 )
 from interp.envelope.ops.arithmetic import maximum, minimum
 from interp.exact.conversion import total_order, type_of, widened
@@ -333,7 +336,9 @@ def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: i
         exact.reduce_precision(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
         for x in flushed(operand).ends()
     ]
-    result = Enclosure(values[0], values[-1], operand.nan)
+    result = Enclosure(values[0], values[-1], either(operand.nan, nan_among(*values)))
+    if len(values) > 1:
+        result = or_too_large(result, values, operand.nan)
     if budget.current().keeps_wide and operand.element_type.bits < 32:
         found = _reduced_in_f32(operand, exponent_bits, mantissa_bits)
         lost = is_nan(found.low) | is_nan(found.high)  # beyond the type
