@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ def _figures(measured: Measured) -> dict[str, float]:
     return {name: float(f"{x:.{_DIGITS}g}") for name, x in found.items() if x is not None}
 
 
+@cache
 def commit() -> str:
     """Return the commit of the sources, with ``+`` if they have changes; empty without a
     repository."""
