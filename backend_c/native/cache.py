@@ -27,6 +27,7 @@ OBJECT = ".o"  # what libraries are linked with
 CUBIN = ".cubin"  # kernels for a GPU
 PROGRAM = ".program"  # what calls of a library need
 _BUILT = (_LIBRARY, HEADERS, OBJECT, CUBIN, PROGRAM)
+_SHARE = 4  # processes that may fill a cache at once, each unaware of the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,9 @@ class Cache:
 
     directory: Path
     maximum_bytes: int = _MAXIMUM_BYTES
+
+
+_ROOM: dict[Cache, int] = {}  # bytes that this process adds before it lists a directory again
 
 
 def default_directory(environ: Mapping[str, str]) -> Path:
@@ -207,19 +211,33 @@ def _digest(path: Path) -> str:
 
 
 def _evict(cache: Cache, newest: Path) -> None:
-    """Remove the least recently used libraries, but never the one just made."""
+    """Remove the least recently used libraries, but never the one just made.
+
+    A directory of thousands takes milliseconds to list, so it is listed again only when this
+    process has added its share of what there was room for.
+    """
     with suppress(OSError):  # another process may remove the same files
-        with os.scandir(cache.directory) as entries:
-            libraries = [(e.stat(), e.path) for e in entries if e.name.endswith(_BUILT)]
-        total = sum(status.st_size for status, _ in libraries)
-        if total <= cache.maximum_bytes:
-            return
-        for status, name in sorted(libraries, key=lambda entry: entry[0].st_mtime_ns):
-            if total <= cache.maximum_bytes:
-                break
-            path = Path(name)
-            if path == newest:
-                continue
-            path.unlink()
-            path.with_suffix(_HASH).unlink(missing_ok=True)
-            total -= status.st_size
+        left = _ROOM.get(cache, 0) - newest.stat().st_size
+        if left <= 0:
+            left = (cache.maximum_bytes - _shrunk(cache, newest)) // _SHARE
+        _ROOM[cache] = left
+
+
+def _shrunk(cache: Cache, newest: Path) -> int:
+    """Remove libraries if they are too large, an eighth more than need be, so that there is room
+    for the next ones; return the size of the rest in bytes."""
+    with os.scandir(cache.directory) as entries:
+        libraries = [(e.stat(), e.path) for e in entries if e.name.endswith(_BUILT)]
+    total = sum(status.st_size for status, _ in libraries)
+    if total <= cache.maximum_bytes:
+        return total
+    for status, name in sorted(libraries, key=lambda entry: entry[0].st_mtime_ns):
+        if total <= cache.maximum_bytes - cache.maximum_bytes // 8:
+            break
+        path = Path(name)
+        if path == newest:
+            continue
+        path.unlink()
+        path.with_suffix(_HASH).unlink(missing_ok=True)
+        total -= status.st_size
+    return total

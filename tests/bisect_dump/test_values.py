@@ -37,7 +37,7 @@ def evaluated(values: Values, program: Program, *arrays: object) -> dict[str, Re
     return values.evaluated(program, arguments)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=24, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.sampled_from([0, 200, 1 << 30]))
 def test_the_interpreter_s_values(data: st.DataObject, most_bytes: int) -> None:
     """However few arrays are kept, and if all is asked for again from its end."""

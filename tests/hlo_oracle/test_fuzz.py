@@ -33,7 +33,7 @@ def test_a_command_that_is_wrong_is_found(
 ) -> None:
     """It ends at every program that it is asked for: a few mean nothing, or have no result."""
     words = ["fuzz", "--against", "sh -c 'kill -ABRT $$'", "--corpus", str(tmp_path / "c")]
-    words += ["--programs", "50", "--reduce", "0.5", "--json"]
+    words += ["--programs", "50", "--reduce", "0.1", "--json"]
     assert main(words) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["counts"]["programs"] == 50

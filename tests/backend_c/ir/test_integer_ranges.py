@@ -61,7 +61,7 @@ def _ends(draw: st.DrawFn, element_type: ElementType) -> tuple[int, int]:
     ids=str,
 )
 def test_a_range_holds_every_result(operation: str, element_type: ElementType) -> None:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=20, deadline=None)
     @given(_ends(element_type), _ends(element_type))
     def holds(one: tuple[int, int], other: tuple[int, int]) -> None:
         ends = [one, other] if operation in _BINARY else [one]
@@ -81,7 +81,7 @@ def test_comparisons_are_decided_as_they_come_out(direction: str) -> None:
     compared = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal}
     compared |= {"GT": np.greater, "GE": np.greater_equal}
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=30, deadline=None)
     @given(_ends(S8), _ends(S8))
     def holds(one: tuple[int, int], other: tuple[int, int]) -> None:
         operands = tuple(_between(S8, *each) for each in (one, other))

@@ -16,7 +16,8 @@ import pytest
 import backend_c
 import hlo
 from backend_c.ir.settings import Settings
-from backend_c.native.cache import Cache, default_directory, open_cache, workspace
+from backend_c.native import cache as cache_module
+from backend_c.native.cache import Cache, default_directory, open_cache, publish, workspace
 from backend_c.native.libraries import build, headers_read
 from backend_c.native.linked_runtime import linked_headers
 from backend_c.native.toolchain import Compiler, build_in, find_compiler, known_compiler
@@ -265,6 +266,22 @@ def test_cache_is_bounded(compiler: Compiler, cache: Cache) -> None:
     second = build({"unit_0.c": "int answer(void) { return 1; }\n"}, compiler, small)
     assert not first.exists()
     assert sorted(small.directory.iterdir()) == sorted([second, second.with_suffix(".sha256")])
+
+
+def test_cache_is_listed_now_and_then(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never larger than it may be, though most of what is added is not looked at."""
+    small = Cache(cache.directory, maximum_bytes=1000)
+    looks: list[Path] = []
+    look = cache_module._shrunk
+    monkeypatch.setattr(cache_module, "_shrunk", lambda *of: looks.append(of[1]) or look(*of))
+    for number in range(300):
+        with workspace(small) as directory:
+            made = Path(directory) / "library.so"
+            made.write_bytes(bytes(10))
+            newest = publish(small, f"library-{number}", made)
+        assert newest.exists()
+        assert sum(p.stat().st_size for p in small.directory.glob("*.so")) <= 1000
+    assert 0 < len(looks) < 150 and not (small.directory / "library-0.so").exists()
 
 
 def test_cache_is_closed_to_others(cache: Cache) -> None:

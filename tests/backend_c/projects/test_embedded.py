@@ -95,13 +95,13 @@ _COMPLEX = """HloModule m
 ENTRY main {
   x = c128[40] parameter(0)
   y = c64[40] convert(x)
-  a = c128[40] power(x, x)
+  a = c64[40] power(y, y)
   b = c64[40] tanh(y)
   c = c64[40] divide(b, y)
   d = f64[40] abs(x)
   e = c128[40] log(x)
   f = c128[40] divide(e, x)
-  ROOT t = (c128[40], c64[40], f64[40], c128[40]) tuple(a, c, d, f)
+  ROOT t = (c64[40], c64[40], f64[40], c128[40]) tuple(a, c, d, f)
 }
 """
 

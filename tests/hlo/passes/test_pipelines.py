@@ -18,13 +18,13 @@ from hlo.passes import PASSES, PIPELINES, run
 PROGRAMS = sorted(CORPUS.glob("*/*.txt"))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=24, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_passes_keep_every_bit(data: st.DataObject) -> None:
     _require_bits(data, data.draw(fuzz.modules()))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=16, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_passes_keep_every_bit_of_bounded_programs(data: st.DataObject) -> None:
     _require_bits(data, data.draw(fuzz.loosened(data.draw(fuzz.modules(max_instructions=6)))))
