@@ -33,7 +33,7 @@ from hlo.types import F32, ArrayShape, TupleShape
 from hlo.walk import column, function_name
 
 DRAWN = sorted(GENERATORS)
-PROGRAMS = 10  # of each opcode
+PROGRAMS = 5  # of each opcode
 
 
 def twice(module: Module) -> Module:

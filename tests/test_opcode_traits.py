@@ -43,7 +43,7 @@ from hlo.values import Array, arrays_of
 from interp.algorithms.monoid_folds import UFUNCS
 
 LENGTH = 64
-PROGRAMS = 32  # of each opcode; half of them have no elements
+PROGRAMS = 16  # of each opcode; half of them have no elements
 
 
 # Arithmetic

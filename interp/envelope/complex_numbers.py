@@ -11,6 +11,7 @@ from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.complex_discs import SPREADS
 from interp.envelope.enclosure import (
+    WITHOUT_ZERO,
     Enclosure,
     anything,
     between,
@@ -238,7 +239,10 @@ def parts(value: Enclosure) -> tuple[Enclosure, Enclosure]:
     """Split a complex enclosure into its real and imaginary part (zero for real numbers). If the
     number may be NaN, either part may."""
     if not value.element_type.is_complex:
-        return value, point(np.zeros(value.shape, value.low.dtype))
+        zeros = np.zeros(value.shape, value.low.dtype)
+        if value.element_type.name == WITHOUT_ZERO:
+            zeros = np.zeros(value.shape, np.float32)
+        return value, point(zeros)
     real, imag = value.low.real, value.low.imag
     if value.is_point:
         return Enclosure(real, real, is_nan(real)), Enclosure(imag, imag, is_nan(imag))

@@ -60,6 +60,9 @@ _iinfo: Any = ml_dtypes.iinfo  # which has no types
 
 Value = Any  # an Enclosure, None (a token) or a tuple of values
 
+# The type whose bits of zero are its least number: a zero that is converted to it is NaN.
+WITHOUT_ZERO = "f8e8m0fnu"
+
 
 def is_nan(array: Array) -> Array:
     """Test for NaN; for types without it, a broadcast False."""
@@ -194,7 +197,10 @@ def moved(function: Callable[..., Array], *operands: Enclosure) -> Enclosure:
     low = function(*(x.low for x in operands))
     points = all(x.is_point for x in operands)
     high = low if points else function(*(x.high for x in operands))
-    return Enclosure(low, high, function(*(x.nan for x in operands)))
+    nan = function(*(x.nan for x in operands))
+    if operands[0].element_type.name == WITHOUT_ZERO:  # where nothing is moved to, there is NaN
+        nan = nan | is_nan(low)
+    return Enclosure(low, high, nan)
 
 
 def where(mask: Array, one: Enclosure, other: Enclosure) -> Enclosure:

@@ -258,7 +258,8 @@ class Enclosing:
             )
             for part in bounded_enclosures.PARTS
         )
-        return _assembled(low, low if all(map(_is_point, operands)) else high, nan)
+        result = _assembled(low, low if all(map(_is_point, operands)) else high, nan)
+        return result if all(map(enclosed_values.certain, operands[count:])) else unknown(result)
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
         def entered(*arguments: Value) -> Value:

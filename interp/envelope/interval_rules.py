@@ -13,6 +13,7 @@ from hlo.types import ElementType
 from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.enclosure import (
+    WITHOUT_ZERO,
     Enclosure,
     all_certain,
     anything,
@@ -35,14 +36,11 @@ Function = Callable[..., Array]
 Rule = Callable[..., Enclosure]
 
 
-_WITHOUT_ZERO = "f8e8m0fnu"
-
-
 def flushed(operand: Enclosure) -> Enclosure:
     """Admit zero where a float operand is subnormal and may be flushed."""
     if not budget.current().may_flush(operand.element_type):
         return operand
-    if operand.element_type.name == _WITHOUT_ZERO:
+    if operand.element_type.name == WITHOUT_ZERO:
         return Enclosure(operand.low, operand.high, operand.nan | _is_least(operand.low))
     if not any(map(_may_be_small, operand.ends())):
         return operand
@@ -68,7 +66,7 @@ def kept_in_f32(operand: Enclosure) -> tuple[Array, Enclosure] | None:
     """Find the elements of f8e8m0fnu that may be NaN because the number is not representable. Kept
     in f32 they may be any number, zero and negative ones included. Return their mask and the
     enclosure in f32; None if there are none."""
-    if operand.element_type.name != _WITHOUT_ZERO or budget.current() is budget.EXACT:
+    if operand.element_type.name != WITHOUT_ZERO or budget.current() is budget.EXACT:
         return None
     lost = operand.nan & ~is_nan(operand.low)
     if not lost.any():
@@ -145,7 +143,7 @@ def finished(
                 np.where(kept & (np.isinf(high) | (high == 0)), high, apart[1]),
             )
         low, high = apart
-    if element_type.name == _WITHOUT_ZERO:
+    if element_type.name == WITHOUT_ZERO:
         nan = nan | _is_least(low)
         # Zero and less are NaN here, but numbers where they are kept in f32.
         lost = is_nan(low) | is_nan(high) | (nan if peer.keeps_wide else False)

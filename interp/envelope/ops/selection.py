@@ -338,7 +338,7 @@ def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: i
     ]
     result = Enclosure(values[0], values[-1], either(operand.nan, nan_among(*values)))
     if len(values) > 1:
-        result = or_too_large(result, values, operand.nan)
+        result = or_too_large(result, values, operand.nan & is_nan(operand.low))
     if budget.current().keeps_wide and operand.element_type.bits < 32:
         found = _reduced_in_f32(operand, exponent_bits, mantissa_bits)
         lost = is_nan(found.low) | is_nan(found.high)  # beyond the type

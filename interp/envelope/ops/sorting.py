@@ -80,9 +80,10 @@ def topk(operand: Enclosure, *, k: int, largest: bool = True, is_stable: bool = 
         if uncertain.any():
             ends = stable_sort.keys(compared.low), stable_sort.keys(compared.high)
             ranks = _numbered(*ends, falls=largest).over(ranks, uncertain)
-        if budget.current() is not budget.EXACT:  # -NaN may be the least
-            with_nan = np.asarray(operand.nan.any(axis=-1, keepdims=True))
-            ranks = _unknown(order.shape).over(ranks, with_nan)
+        with_nan = np.asarray(operand.nan.any(axis=-1, keepdims=True))
+        if budget.current() is budget.EXACT:  # for which -NaN is the least, where all is certain
+            with_nan &= uncertain
+        ranks = _unknown(order.shape).over(ranks, with_nan)
         rows = [_placed(row, ranks) for row in rows]
     return tuple(moved(lambda x: x[..., :k], x) for x in rows)
 
