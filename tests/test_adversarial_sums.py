@@ -312,13 +312,13 @@ def assert_same(name: str, evaluate: Callable[[hlo.Module, Sequence[Any]], Any])
         assert not found, f"{case.text}\n{case.arguments}\n{found[0]}"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TYPES)
 def test_the_interpreter(name: str) -> None:
     assert_same(name, lambda module, arrays: interp.evaluate(module, *arrays))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("name", TYPES)
 def test_c(name: str) -> None:

@@ -99,7 +99,7 @@ def few_executables() -> Iterator[None]:
         jax.clear_caches()
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(24)
 @pytest.mark.filterwarnings("ignore")  # what JAX warns of is its own affair
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if is_lax(s) or part(s, _OTHERS)])
 def test_agrees_with_xla(subject: str) -> None:
@@ -133,7 +133,7 @@ def batches() -> list[list[str]]:
     return [subjects[n : n + size] for n in range(0, len(subjects), size)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("subjects", batches(), ids=lambda subjects: subjects[0])

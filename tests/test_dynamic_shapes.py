@@ -35,7 +35,7 @@ from hlo.types import ArrayShape, Shape, TupleShape, element_type_of
 needs_c = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @needs_c
 @pytest.mark.parametrize("family", ROWS)
 def test_c_has_the_same_bits(family: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from backend_c.cuda.geometry import WARP, Geometry
 from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches
 from backend_c.ir.gpu import LARGEST_BLOCK
-from backend_c.native.cache import Cache, found, publish, workspace
+from backend_c.native.cache import OBJECT, Cache, found, publish, workspace
 from backend_c.native.cuda_driver import DECLARATIONS, Device, Driver, LoadedModule
 from backend_c.native.cuda_executable import CudaExecutable
 from backend_c.native.cuda_launches import launch_as_planned
@@ -27,6 +27,7 @@ from hlo.errors import ArgumentError, DeviceError, ToolchainError
 from hlo.types import Shape
 
 EMULATION = RUNTIME / "cuda_emulation"
+INCLUDES = (f"-I{RUNTIME}", f"-I{EMULATION}", f"-I{EMULATION / 'runtime_api'}")
 _MOST_FINDINGS = 16  # that the engine keeps
 # -O1: what it saves in running it costs in compiling, for programs that run once. Hidden: tables of
 # templates are otherwise one for all libraries of a process, whatever their kernels are.
@@ -73,7 +74,7 @@ def build_emulated(sources: Mapping[str, str], compiler: Compiler, cache: Cache)
     if library is not None:
         return library
     with workspace(cache) as directory:
-        return publish(cache, key, build_emulated_in(directory, sources, compiler))
+        return publish(cache, key, build_emulated_in(directory, sources, compiler, cache))
 
 
 def emulation_key(parts: Sequence[str], compiler: Compiler) -> str:
@@ -83,27 +84,32 @@ def emulation_key(parts: Sequence[str], compiler: Compiler) -> str:
     return digest([*compiler.command, compiler.version, *EMULATION_FLAGS, *parts, *texts])
 
 
-def build_emulated_in(directory: str, sources: Mapping[str, str], compiler: Compiler) -> Path:
-    """Compile one unit of CUDA into a library in a directory, without a cache."""
+def build_emulated_in(
+    directory: str, sources: Mapping[str, str], compiler: Compiler, cache: Cache
+) -> Path:
+    """Compile one unit of CUDA into a library in a directory; the cache keeps its engine alone."""
     ((name, text),) = sources.items()
     (Path(directory) / name).write_text(with_table(text), "utf-8")
-    words = [
-        *compiler.command,
-        *EMULATION_FLAGS,
-        f"-I{RUNTIME}",
-        f"-I{EMULATION}",
-        "-x",
-        "c++",
-        "-c",
-    ]
-    engine = [*words, str(EMULATION / "engine.cpp"), "-o", "engine.o"]
-    unit = [*words, *INSTRUMENTED, name, "-o", "unit.o"]
+    words = [*compiler.command, *EMULATION_FLAGS, f"-I{RUNTIME}", f"-I{EMULATION}", "-x", "c++"]
+    unit = [*words, *INSTRUMENTED, "-c", name, "-o", "unit.o"]
     # The engine first: its gap lies before all shared arrays.
-    made = ["engine.o", "unit.o"]
+    made = [str(emulation_object("engine.cpp", compiler, cache)), "unit.o"]
     link = [*compiler.command, "-shared", "-Wl,-Bsymbolic", *made, "-o", "library.so"]
-    for command in (engine, unit, link):
+    for command in (unit, link):
         require(run(command, directory), compiler)
     return Path(directory) / "library.so"
+
+
+def emulation_object(name: str, compiler: Compiler, cache: Cache) -> Path:
+    """Return the object file of a part of the emulation, from the cache or compiled."""
+    key = emulation_key([name, headers()], compiler)
+    known = found(cache, key, OBJECT)
+    if known is not None:
+        return known
+    with workspace(cache) as directory:
+        words = [*compiler.command, *EMULATION_FLAGS, *INCLUDES, "-x", "c++", "-c"]
+        require(run([*words, str(EMULATION / name), "-o", "part.o"], directory), compiler)
+        return publish(cache, key, Path(directory) / "part.o", OBJECT)
 
 
 def with_table(text: str) -> str:
@@ -140,13 +146,14 @@ def build_driver(compiler: Compiler, cache: Cache) -> Path:
 class EmulatedCompiler:
     """Compile CUDA to what the emulated driver takes for a cubin."""
 
-    def __init__(self, compiler: Compiler) -> None:
-        self._compiler = compiler
+    def __init__(self, compiler: Compiler, cache: Cache) -> None:
+        self._compiler, self._cache = compiler, cache
         self.version = emulation_key([*INSTRUMENTED, processor(), headers()], compiler)
 
     def compiled(self, text: str, architecture: str, directory: Path) -> Path:
         """Return the file of a library."""
-        return build_emulated_in(str(directory), {"module.cu": text}, self._compiler)
+        sources = {"module.cu": text}
+        return build_emulated_in(str(directory), sources, self._compiler, self._cache)
 
 
 class Emulated:

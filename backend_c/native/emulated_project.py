@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from backend_c.native.cache import OBJECT, Cache, found, publish, workspace
+from backend_c.native.cache import Cache
 from backend_c.native.cuda_emulation import (
     EMULATION,
     EMULATION_FLAGS,
     INSTRUMENTED,
-    emulation_key,
+    emulation_object,
     with_table,
 )
 from backend_c.native.toolchain import Compiler, require, run
@@ -28,7 +28,7 @@ def build_project(directory: Path, compiler: Compiler, cache: Cache) -> Path:
     text = (directory / "module.cu").read_text("utf-8")
     (directory / "emulated.cu").write_text(with_table(text), "utf-8")
     # The engine first: its gap lies before all shared arrays.
-    made = [str(_object(name, compiler, cache)) for name in ("engine.cpp", "runtime_api.cpp")]
+    made = [str(emulation_object(n, compiler, cache)) for n in ("engine.cpp", "runtime_api.cpp")]
     words = [*compiler.command, *EMULATION_FLAGS, *_INCLUDES, *INSTRUMENTED, "-x", "c++"]
     strict = [*compiler.command, *_STRICT, *_INCLUDES]
     for unit, started in (("emulated", words), ("launch", strict), ("main", strict)):
@@ -39,15 +39,3 @@ def build_project(directory: Path, compiler: Compiler, cache: Cache) -> Path:
     link = [*compiler.command, *made, "-o", "emulated", "-rdynamic", "-lstdc++", "-ldl", "-lm"]
     require(run(link, str(directory)), compiler)
     return directory / "emulated"
-
-
-def _object(name: str, compiler: Compiler, cache: Cache) -> Path:
-    """Return the object file of a part of the emulation, from the cache or compiled."""
-    key = emulation_key([name], compiler)
-    known = found(cache, key, OBJECT)
-    if known is not None:
-        return known
-    with workspace(cache) as directory:
-        words = [*compiler.command, *EMULATION_FLAGS, *_INCLUDES, "-x", "c++", "-c"]
-        require(run([*words, str(EMULATION / name), "-o", "part.o"], directory), compiler)
-        return publish(cache, key, Path(directory) / "part.o", OBJECT)

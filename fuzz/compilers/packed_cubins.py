@@ -47,4 +47,4 @@ def opened(cubins: Path | None, emulated: bool) -> tuple[Device, CudaCompiler]:
         return Device(Driver()), compiler_of(cubins, os.environ)
     cache = open_cache(default_directory(os.environ))
     host = known_compiler(os.environ, cache)
-    return Device(Driver(build_driver(host, cache))), EmulatedCompiler(host)
+    return Device(Driver(build_driver(host, cache))), EmulatedCompiler(host, cache)

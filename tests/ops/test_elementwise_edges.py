@@ -72,7 +72,7 @@ def _cases(element_type: ElementType) -> Iterator[batch.Case]:
         yield hlo.parse(text), operands
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TYPES)
 def test_the_same_bits(name: str) -> None:
     cases = list(_cases(ELEMENT_TYPES[name]))

@@ -15,7 +15,7 @@ COUNT = 6
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("together", "opcode"), batch.groups(list(elementwise.GENERATORS), 16))
 def test_the_same_bits(together: tuple[str, ...], opcode: str) -> None:
     batch.assert_agree(together, opcode, COUNT)

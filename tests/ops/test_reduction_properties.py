@@ -17,7 +17,7 @@ COUNT = 16
 OPCODES = [*reduction.GENERATORS, *batch_norm.GENERATORS]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(("together", "opcode"), batch.groups(OPCODES, 8))
 def test_the_same_bits(together: tuple[str, ...], opcode: str) -> None:

@@ -279,7 +279,7 @@ UNITS = [
 ]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("place", PLACES)
 def test_time_is_linear_in_what_repeats(place: str) -> None:
     slow = []

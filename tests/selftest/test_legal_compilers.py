@@ -344,7 +344,7 @@ scatter=add
 }
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("what", _PROGRAMS)
 @pytest.mark.parametrize("budget", [XLA_CPU, UNKNOWN], ids=lambda budget: str(budget.name))
 def test_what_is_legal_is_not_called_wrong(what: str, budget: Budget) -> None:

@@ -40,7 +40,7 @@ def test_no_hole_is_without_a_reason() -> None:
 HOLES = ops_table.holes()
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("opcode", sorted(OPCODES))
 def test_what_was_measured_is_still_so(opcode: str) -> None:
     """If more is done than the table has: python -m selftest.op_tables.op_types, then ops_table."""

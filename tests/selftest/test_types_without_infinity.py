@@ -61,7 +61,7 @@ _PROGRAMS: dict[str, tuple[str, list[Array]]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", _PROGRAMS)
 @pytest.mark.parametrize("budget", [XLA_CPU, UNKNOWN], ids=lambda budget: str(budget.name))
 def test_what_is_legal_is_not_called_wrong(what: str, budget: Budget) -> None:

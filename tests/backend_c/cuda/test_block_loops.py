@@ -67,7 +67,7 @@ def repeats(text: str) -> int:
     return sum(isinstance(step, Repeat) for _, step in in_order(plan.steps))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @needs_compiler
 @pytest.mark.parametrize("name", LITTLE)
 @pytest.mark.parametrize("threads", [1, 96])

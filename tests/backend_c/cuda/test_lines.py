@@ -78,7 +78,7 @@ def test_other_loops_stay_as_they_are(body: Statement) -> None:
     assert in_lines(few) == (few,)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @needs_compiler
 @pytest.mark.parametrize("element_type", ["pred", "s8", "s16", "bf16", "f32", "f64", "c64", "s4"])
 def test_elements_of_all_widths(element_type: str) -> None:

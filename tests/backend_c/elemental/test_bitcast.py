@@ -68,7 +68,7 @@ _PARTS = (
 )
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("extent", [1, 15, 33])
 @pytest.mark.parametrize(("wide", "narrow"), _PARTS)
 def test_bytes_of_computed_elements(wide: str, narrow: str, extent: int) -> None:

@@ -119,7 +119,7 @@ def _modulo(element_type: str, divisor: int, n: int) -> list[str]:
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("element_type", ["s8", "s16", "s32", "s64", "u8", "u64"])
 def test_remainders_rounded_down(element_type: str) -> None:

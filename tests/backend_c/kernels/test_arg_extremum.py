@@ -108,7 +108,7 @@ def _values(element_type: str, dims: tuple[int, ...], direction: str) -> Array:
     return np.asarray(drawn.astype(dtype))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(("number", "dims", "dimension"), [(n, *s) for n, s in enumerate(_SHAPES)])
 def test_bits(number: int, dims: tuple[int, ...], dimension: int) -> None:

@@ -24,7 +24,7 @@ WINDOWS = [
 GROUPS = ["", ", feature_group_count=2", ", batch_group_count=2"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("element_type", ["f32", "s32"])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_phases(window: str, element_type: str) -> None:

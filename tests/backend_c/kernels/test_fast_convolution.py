@@ -154,10 +154,11 @@ _FORMS = (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "compiler",
-    ("gcc", "gcc -march=haswell", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE"),
+    # That of this machine is tested by all others: the first is another.
+    ("gcc -march=haswell", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE", "gcc"),
 )
 def test_forms_of_each_processor(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     require_compiler(compiler)

@@ -65,7 +65,7 @@ def _positive(name: str, *dims: int) -> Any:
 _DIMS = ((9, 1, 1), (2, 7, 7), (1, 70, 70), (18, 12, 12))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", _DTYPES)
 def test_cholesky(name: str) -> None:
     shapes = [f"{name}[{','.join(map(str, dims))}]" for dims in _DIMS for _ in (1, 2)]
@@ -163,7 +163,7 @@ def _system(name: str, count: int, n: int, vectors: int) -> tuple[hlo.Module, li
     return _module(shapes, results), arrays, read
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "count", "n", "vectors"),
     [

@@ -78,7 +78,7 @@ def _expected(array: np.ndarray, kind: str, dims: tuple[int, ...], axes: int) ->
     return np.asarray(transform(wide, axes=along))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("element_type", "kind"), _CASES)
 def test_within_the_error_of_the_norm(element_type: str, kind: str) -> None:
     """The bound of the envelope (interp/envelope/ops/linear_algebra.py), at a quarter."""

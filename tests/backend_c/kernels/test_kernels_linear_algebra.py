@@ -20,7 +20,7 @@ def _random(seed: int, *dims: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(dims)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", _TYPES)
 def test_fft(kind: str) -> None:
     source, target = _TYPES[kind]

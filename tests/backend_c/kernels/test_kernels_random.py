@@ -17,7 +17,7 @@ _STATES = (
 )
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("element_type", ["u8", "s16", "u32", "s32", "u64", "f32"])
 @pytest.mark.parametrize(("algorithm", "state"), _STATES)
 def test_bits(algorithm: str, state: list[int], element_type: str) -> None:

@@ -42,7 +42,7 @@ _ROWS = """x = T[9,70] parameter(0)
     scatter_dims_to_operand_dims={0}, index_vector_dim=1"""
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("combiner", _COMBINERS)
 @pytest.mark.parametrize("element_type", ["f32", "bf16", "f64", "s32", "u8", "c64"])
 def test_rows(element_type: str, combiner: str) -> None:

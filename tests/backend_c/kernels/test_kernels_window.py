@@ -90,7 +90,7 @@ def _values(element_type: str, dims: str) -> np.ndarray:
     return np.asarray(values).astype(dtype)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("body", _BODIES)
 def test_windows(body: str) -> None:
     arrays = [_values("f32", dims) for dims, _, _ in _WINDOWS]
@@ -105,7 +105,7 @@ def test_growing_windows(body: str) -> None:
     assert_same_bits(_module("f32", body, _GROWING), *arrays, np.float32(1.5))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("element_type", ["bf16", "f64", "c64", "s32", "u8", "f8e4m3fn"])
 def test_types(element_type: str) -> None:
     windows = _WINDOWS[0], _WINDOWS[3], _GROWING[0], _GROWING[1]
@@ -132,7 +132,7 @@ def _doubtful(element_type: str, kind: str) -> np.ndarray:
     return found if part == dtype else np.stack([found, found[::-1]], -1).view(dtype)[:, 0]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("element_type", ["f32", "f64", "bf16", "f16", "f8e5m2", "c64", "c128"])
 @pytest.mark.parametrize("kind", ["ties", "cancelling", "zeros", "infinite", "overflowing"])
 def test_running_sums_in_doubt(element_type: str, kind: str) -> None:
@@ -153,7 +153,7 @@ _COLUMNS = (
 )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("element_type", ["f32", "f64", "bf16", "f8e5m2"])
 @pytest.mark.parametrize("kind", ["ties", "cancelling", "zeros", "infinite", "overflowing"])
 def test_running_sums_of_columns(element_type: str, kind: str) -> None:
@@ -285,7 +285,7 @@ ENTRY e {{
 """
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("body", ["add", "mixed"])
 @pytest.mark.parametrize("element_type", ["f32", "bf16", "s32"])
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def _bits_but_nan(array: Array) -> Array:
     return wide.view(np.uint64)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("number", "dims", "window"), [(n, dims, window) for n, (dims, _, window) in enumerate(_SCANS)]
 )
@@ -128,7 +128,7 @@ def test_what_any_order_gives(number: int, dims: tuple[int, ...], window: str) -
             assert np.array_equal(_bits_but_nan(one), _bits_but_nan(other)), case
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("dims", "dimension", "window"), _SCANS[:13])
 def test_fast_sums(dims: tuple[int, ...], dimension: int, window: str) -> None:
     """|error| ≤ γ_n · Σ|x| and one rounding to the type; the same bits with any number of

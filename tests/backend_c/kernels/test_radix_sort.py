@@ -145,7 +145,7 @@ def _assert_same(*cases: tuple[str, *tuple[Array, ...]]) -> None:
             assert not differences(expected, one), text
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(("dims", "dimension"), _SHAPES)
 @pytest.mark.parametrize("direction", ["LT", "GT"])
@@ -156,7 +156,7 @@ def test_sorts_by_bits(direction: str, dims: tuple[int, ...], dimension: int) ->
     _assert_same(*((_sort(c, t, dims, dimension), _values(t, dims)) for t, c in comparators))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("element_type", [*_FLOATS, *_INTEGERS])
 def test_pairs_by_bits(element_type: str) -> None:
@@ -169,7 +169,7 @@ def test_pairs_by_bits(element_type: str) -> None:
     _assert_same(*cases)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("element_type", ["f32", "bf16", "s32", "u8", "f64", "s64"])
 def test_topk_by_bits(element_type: str) -> None:

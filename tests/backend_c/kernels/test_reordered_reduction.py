@@ -105,7 +105,7 @@ def _bits_but_nan(array: Array) -> Array:
     return wide.view(np.uint64)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("number", "dims", "reduced"), [(n, *shape) for n, shape in enumerate(_SHAPES)]
 )
@@ -126,7 +126,7 @@ def test_what_any_order_gives(numerics: str, number: int, dims: Any, reduced: An
             assert np.array_equal(_bits_but_nan(one), _bits_but_nan(other)), case
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("dims", "reduced"), _SHAPES)
 def test_fast_sums_and_products(dims: Any, reduced: Any) -> None:
     """|error| ≤ γ_n · Σ|x| in f32 (f64 for f64), and one rounding to the type; the same bits with

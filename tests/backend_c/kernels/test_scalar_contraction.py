@@ -82,7 +82,7 @@ def _dims(dims: tuple[int, ...]) -> str:
     return ",".join(map(str, dims))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("narrow", "wide", "numerics"),
     [

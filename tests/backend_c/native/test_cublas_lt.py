@@ -94,7 +94,7 @@ class StandIn:
 
     def compiled(self, *texts: str, is_used: bool = True, side: int = 8) -> list[CudaExecutable]:
         cache = open_cache(default_directory(os.environ))
-        compiler = EmulatedCompiler(known_compiler(os.environ, cache))
+        compiler = EmulatedCompiler(known_compiler(os.environ, cache), cache)
         library = self.library() if is_used else None
         return on_device([planned(t, side) for t in texts], self.device, compiler, None, library)
 

@@ -49,7 +49,7 @@ def device() -> Device:
 def compiled(text: str, on: Device) -> CudaExecutable:
     module = hlo.parse(text)
     cache = open_cache(default_directory(os.environ))
-    compiler = EmulatedCompiler(known_compiler(os.environ, cache))
+    compiler = EmulatedCompiler(known_compiler(os.environ, cache), cache)
     planned = module, lowered(module, settings_for("exact", CUDA))
     (made,) = on_device([planned], on, compiler)
     return made

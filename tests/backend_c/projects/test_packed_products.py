@@ -95,7 +95,7 @@ def _status(directory: Path, *flags: str) -> int:
     return subprocess.run(["./program"], cwd=directory, check=False).returncode
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(
     "types",

@@ -50,7 +50,7 @@ def _text(text: str, numerics: Numerics, dialect: Dialect) -> str:
     return "".join(program.sources.values())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("compiler", ["gcc", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE"])
 @pytest.mark.parametrize(("name", "element_type"), [("add", "f32"), ("multiply", "f64")])

@@ -59,7 +59,7 @@ def _text(text: str, numerics: Numerics = Numerics.FAST, dialect: Dialect = OPEN
     return "".join(program.sources.values())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(
     ("element", "opcode"),

@@ -29,7 +29,7 @@ def _source(directory: Path, name: str, headers: list[str]) -> Path:
     return path
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("dialect", _DIALECTS)
 @pytest.mark.parametrize("header", _HEADERS)
 def test_compiles_alone(header: str, dialect: str, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def _cases() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", _cases())
 @pytest.mark.parametrize("name", ["f32", "bf16"])
 def test_every_place_is_exact(c: Driver, name: str, case: str) -> None:

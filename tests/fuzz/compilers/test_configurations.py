@@ -114,7 +114,7 @@ def drawn() -> tuple[Batch, Trial]:
     return batch, batch.trial()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BRIEFLY)
 def test_the_same_bits(name: str, drawn: tuple[Batch, Trial]) -> None:
     row = Row(name)

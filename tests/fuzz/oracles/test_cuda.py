@@ -28,7 +28,9 @@ PROGRAMS = (
 def on_emulated() -> OnDevice:
     cache = open_cache(default_directory(os.environ))
     compiler = known_compiler(os.environ, cache)
-    return OnDevice(Device(Driver(build_driver(compiler, cache))), EmulatedCompiler(compiler))
+    return OnDevice(
+        Device(Driver(build_driver(compiler, cache))), EmulatedCompiler(compiler, cache)
+    )
 
 
 def cases() -> list[Case]:

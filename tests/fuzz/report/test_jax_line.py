@@ -35,7 +35,7 @@ def _evaluated(text: str) -> tuple[Any, str]:
     return made(*given), made.lower(*given).as_text(dialect="hlo")
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("opcode", _OPCODES)
 def test_a_line_makes_the_instruction(opcode: str) -> None:
     pytest.importorskip("jax")

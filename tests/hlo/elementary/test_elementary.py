@@ -105,7 +105,7 @@ def test_every_value_of_the_narrow_types(name: str) -> None:
     assert not any(narrow_mistakes(name).values())
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NARROW)
 @pytest.mark.parametrize("element_type", [F32, F64], ids=str)
 def test_samples(name: str, element_type: ElementType) -> None:

@@ -240,7 +240,7 @@ def test_mutations_are_modules_or_parse_errors() -> None:
         assert hlo.parse(hlo.format(module)) == module
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "unit",
     ['\\"', "'\"", '//"', '/*"*/', "(f32[2],", "f32[2] x ", " ", "\n", ", a={", "metadata={", "{}"],

@@ -70,7 +70,7 @@ def test_every_prefix_is_a_module_or_an_error_of_ours(cut: int) -> None:
 NUMBERS = [name for name, t in ELEMENT_TYPES.items() if t.is_array]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", NUMBERS)
 @settings(deadline=None)  # the first example of a type fills caches
 @given(data=st.data())
@@ -124,7 +124,7 @@ def test_what_is_no_constant(type_name: str, text: str) -> None:
         read_literal(ArrayShape(ELEMENT_TYPES[type_name]), text)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "unit",
     ["(", "{", "/*", "/* */", '"', "//\n", "f32[", "x = ", "a, ", "{{1},", "1,", "\\", "%x", "->"],

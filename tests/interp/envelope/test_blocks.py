@@ -63,7 +63,7 @@ def is_part(one: Enclosure, other: Enclosure) -> bool:
     return one.shape == other.shape and bool((numbers & (other.nan | ~one.nan)).all())
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("peer", [EXACT, UNKNOWN, XLA_CPU], ids=lambda peer: peer.name)
 @pytest.mark.parametrize("type_name", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("name", UNARY + BINARY)

@@ -125,7 +125,7 @@ def drawn(count: int) -> list[Case]:
     return examples(one, count, "fast budget")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("case", drawn(12))
 def test_generated_code_keeps_to_it(case: Case) -> None:

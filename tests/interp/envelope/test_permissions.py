@@ -52,7 +52,7 @@ def is_part_of(low: np.ndarray, high: np.ndarray, least: np.ndarray, most: np.nd
         return bool((inside | is_nan(low) | is_nan(high)).all())
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("case", drawn(32))
 def test_one_more_permission_widens(case: Case) -> None:
     sets = [frozenset(some) for n in range(4) for some in combinations(PERMISSIONS, n)]
@@ -69,7 +69,7 @@ def enclosed(case: Case, permissions: frozenset[str]) -> list[Enclosure]:
     return list(arrays_of(enclose(case.module, *case.arrays, peer=peer).result))
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", drawn(80)[32:])
 def test_the_literal_evaluation_is_legal(case: Case) -> None:
     """Under every budget: each instruction rounded as written, in the type and order written."""

@@ -43,7 +43,7 @@ _PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
 _UNITARY = {"orgqr": "ungqr", "syevd": "heevd", "sytrd": "hetrd", "ormqr": "unmqr"}
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 @pytest.mark.parametrize("name", _PROGRAMS)
 def test_as_jaxlib_does(name: str, dtype: type[np.generic]) -> None:
