@@ -17,7 +17,8 @@ from backend_c.native.toolchain import links, takes
 
 # The same examples at every run: what is green stays green until the code changes. Campaigns draw
 # other examples (pytest --hypothesis-profile=default). How long one takes is no property of it.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("thorough", settings.get_profile("repeatable"), max_examples=100)
 settings.load_profile("repeatable")
 
 # A script's commands in the background ignore Ctrl-C, and so does what they start: without this,
@@ -36,6 +37,11 @@ SLOW = frozenset((TESTS / "slow_tests.txt").read_text("utf-8").split())
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
     pluginmanager.register(sampled_cases)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--thorough"):
+        settings.load_profile("thorough")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -74,7 +74,7 @@ def check(files: list[Path], *options: str) -> tuple[int, list[dict[str, Any]], 
     return status, [json.loads(line) for line in text.splitlines()], text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("frontend", "name"), LARGER, ids=lambda part: part)
 def test_large_program(frontend: str, name: str, tmp_path: Path) -> None:
     file = CORPUS / frontend / f"{name}.before_optimizations.txt"
@@ -86,7 +86,7 @@ def test_large_program(frontend: str, name: str, tmp_path: Path) -> None:
     assert row.status == 0 and row.outputs, row
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("frontend", "name"), SMALLER, ids=lambda part: part)
 def test_program(frontend: str, name: str, tmp_path: Path) -> None:
     files = sorted((CORPUS / frontend).glob(f"{name}.*.txt"))

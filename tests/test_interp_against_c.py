@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_the_same_bits(data: st.DataObject) -> None:
     module = data.draw(fuzz.modules())

@@ -189,7 +189,7 @@ def _operands(seed: int) -> list[np.ndarray]:
 @given(st.integers(0, 2**32))
 def test_drawn_computations_have_the_same_bits(seed: int) -> None:
     program = _Program(random.Random(seed))
-    for _ in range(30):
+    for _ in range(12):
         program.add()
     assert_same_bits(program.text(), *_operands(seed))
 

@@ -164,7 +164,7 @@ def check(cases: Sequence[Dot]) -> None:
         assert len({result.tobytes() for result in results}) == 1
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(st.lists(dots(), min_size=6, max_size=12))
 def test_no_worse_than_plain_sums(cases: list[Dot]) -> None:
     check(cases)

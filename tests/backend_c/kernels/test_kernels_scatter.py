@@ -218,6 +218,7 @@ _COUNTS = """x = T[50] parameter(0)
     scatter_dims_to_operand_dims={0}, index_vector_dim=1"""
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("combiner", ["add", "maximum", "multiply", "assign", "mixed"])
 @pytest.mark.parametrize("element_type", ["s32", "u8", "f32", "bf16", "s4"])
 def test_many_updates_of_few_elements(element_type: str, combiner: str) -> None:

@@ -97,7 +97,7 @@ def _dots(draw: st.DrawFn) -> Dot:
     )
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(st.lists(_dots(), min_size=6, max_size=8))
 def test_integers_wrap_in_both_modes(cases: list[Dot]) -> None:
     lines = [line for n, case in enumerate(cases) for line in case.lines(n)]

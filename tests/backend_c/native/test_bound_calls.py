@@ -63,7 +63,7 @@ def _required(value: Value) -> Value:
     return None if value is None else np.require(np.asarray(value), None, ("C", "A"))
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_all_ways_to_call_give_the_same_bits(data: st.DataObject) -> None:
     module = data.draw(fuzz.modules())

@@ -45,7 +45,7 @@ def _preprocessed(text: str, defined: dict[str, bool]) -> list[str]:
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     _texts(),
     st.tuples(st.booleans(), st.booleans(), st.booleans()),

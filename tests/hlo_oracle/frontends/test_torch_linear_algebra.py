@@ -40,6 +40,7 @@ def product(*factors: Any) -> Any:
 TYPES = pytest.mark.parametrize("dtype", ["float64", "complex128"])
 
 
+@pytest.mark.sampled(5)
 @TYPES
 @pytest.mark.parametrize("dims", [(4, 4), (2, 5, 3), (3, 5), (0, 3), (2, 0, 0)])
 def test_factors_of_a_matrix(dtype: str, dims: tuple[int, ...]) -> None:
@@ -58,6 +59,7 @@ def test_the_first_zero_pivot_is_counted_from_1() -> None:
     assert of("linalg_lu_factor_ex", x)[2] == 2
 
 
+@pytest.mark.sampled(4)
 @TYPES
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("is_adjoint", [False, True])

@@ -62,6 +62,7 @@ def test_an_interpolation_is_the_weighted_sum_that_the_kernels_compute() -> None
     assert half.dtype == F32 and np.allclose(half, 1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["bilinear2d", "bicubic2d"])
 @pytest.mark.parametrize("align", [False, True])
 def test_the_gradient_of_an_interpolation_sums_to_that_of_its_results(

@@ -14,7 +14,7 @@ from hlo.walk import column, function_name
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget, using
 from interp.envelope.enclosure import Enclosure, contains, is_nan
 
-COUNT = 200  # elements of each operand
+COUNT = 100  # elements of each operand
 RULES, OPS = column("interp.envelope.ops"), column("interp.ops")
 _PARTS = {"c64": ELEMENT_TYPES["f32"], "c128": ELEMENT_TYPES["f64"]}
 _NUMBERS = (0, 0.25, 0.5, 1e-3, 0.999, 1, 1.001, 1.5, 2, 3, np.pi / 2, np.pi, 10, 11, 88, 700, 1e4)
