@@ -49,9 +49,10 @@ class Budget:
     of other types whose subnormals are normal numbers of f32. ``rewrites``: chains of elementwise
     operations may be rewritten by identities of real numbers
     (:mod:`interp.envelope.elementwise_chains`).
-    ``through_f32``: what is converted from f64 to a narrower type than f32 may be rounded to f32
-    first. ``operand_bits[precision]``: the significant bits to which factors of products of
-    matrices in f32 may be rounded, where the program asks for this ``operand_precision`` (24: none
+    ``through_f32``: what is converted from f64, or an integer, to a narrower type than f32 may be
+    rounded to f32 first. ``operand_bits[precision]``: the significant bits to which factors of
+    products of matrices in f32 may be rounded, where the program asks for this
+    ``operand_precision`` (24: none
     are lost).
 
     Each of these is a permission: a budget with one more admits all that it admitted without, the

@@ -213,7 +213,8 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
     ends = flushed(operand) if source is not target else operand
     values = [exact.convert(x, shape=shape) for x in ends.ends()]
     low, high = values[0], values[-1]
-    if source is F64 and target.is_float and target.bits < 32 and budget.current().through_f32:
+    is_rounded_twice = source is F64 or (source.is_integer and source.bits >= 32)
+    if is_rounded_twice and target.is_float and target.bits < 32 and budget.current().through_f32:
         low, high = _also_through_f32(ends, values, shape)
     if target.kind == "pred":
         zeros: _Ends = (np.zeros(()), np.zeros(()))  # f8e8m0fnu has none
@@ -233,7 +234,8 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
 def _also_through_f32(
     operand: Enclosure, values: Sequence[Array], shape: ArrayShape
 ) -> tuple[Array, Array]:
-    """Enclose f64 ends converted to a narrow type directly, or rounded to f32 first."""
+    """Enclose ends of f64, or of integers that f32 rounds, converted to a narrow type directly, or
+    rounded to f32 first."""
     in_f32 = [exact.convert(x, shape=replace(shape, element_type=F32)) for x in operand.ends()]
     twice = [exact.convert(x, shape=shape) for x in in_f32]
     low, high = least_of(values[0], twice[0]), greatest_of(values[-1], twice[-1])

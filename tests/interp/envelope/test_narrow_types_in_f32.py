@@ -8,7 +8,9 @@ import pytest
 
 import hlo
 import interp
+from hlo.types import ELEMENT_TYPES
 from interp.envelope.budget import EXACT, XLA_CPU, Budget
+from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import OUTSIDE, judged
 
@@ -55,3 +57,21 @@ def test_what_neither_gives_is_outside(line: str, value: float, actual: float) -
 
 def test_moved_numbers_are_exact_without_excess_precision() -> None:
     assert _worst("bf16[2] reverse(p), dimensions={0}", 2.0**-130, 0.0, EXACT) == OUTSIDE
+
+
+@pytest.mark.parametrize("element_type", ["s32", "u32", "s64", "u64"])
+def test_integers_may_be_rounded_to_f32_first(element_type: str) -> None:
+    """257 * 2^20 is halfway between numbers of bf16: it is rounded down, a little more up."""
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
+  x = {element_type}[1] parameter(0)
+  ROOT y = bf16[1] convert(x)
+}}""")
+    x = np.array([257 * 2**20 + 1], ELEMENT_TYPES[element_type].numpy)
+    exact = np.asarray(interp.evaluate(module, x))
+    twice = x.astype(np.float32).astype(ml_dtypes.bfloat16)
+    assert exact != twice
+    for budget, is_legal in ((XLA_CPU, True), (EXACT, False)):
+        legal = enclose(module, x, peer=budget).result
+        assert contains(legal, exact).all()
+        assert contains(legal, twice).all() == is_legal
