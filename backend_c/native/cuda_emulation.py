@@ -27,7 +27,7 @@ from hlo.errors import ArgumentError, DeviceError, ToolchainError
 from hlo.types import Shape
 
 EMULATION = RUNTIME / "cuda_emulation"
-INCLUDES = (f"-I{RUNTIME}", f"-I{EMULATION}", f"-I{EMULATION / 'runtime_api'}")
+_INCLUDES = (f"-I{RUNTIME}", f"-I{EMULATION}", f"-I{EMULATION / 'runtime_api'}")
 _MOST_FINDINGS = 16  # that the engine keeps
 # -O1: what it saves in running it costs in compiling, for programs that run once. Hidden: tables of
 # templates are otherwise one for all libraries of a process, whatever their kernels are.
@@ -107,7 +107,7 @@ def emulation_object(name: str, compiler: Compiler, cache: Cache) -> Path:
     if known is not None:
         return known
     with workspace(cache) as directory:
-        words = [*compiler.command, *EMULATION_FLAGS, *INCLUDES, "-x", "c++", "-c"]
+        words = [*compiler.command, *EMULATION_FLAGS, *_INCLUDES, "-x", "c++", "-c"]
         require(run([*words, str(EMULATION / name), "-o", "part.o"], directory), compiler)
         return publish(cache, key, Path(directory) / "part.o", OBJECT)
 

@@ -198,7 +198,7 @@ def moved(function: Callable[..., Array], *operands: Enclosure) -> Enclosure:
     points = all(x.is_point for x in operands)
     high = low if points else function(*(x.high for x in operands))
     nan = function(*(x.nan for x in operands))
-    if operands[0].element_type.name == WITHOUT_ZERO:  # where nothing is moved to, there is NaN
+    if type_of(low).name == WITHOUT_ZERO:  # where nothing is moved to, there is NaN
         nan = nan | is_nan(low)
     return Enclosure(low, high, nan)
 

@@ -135,8 +135,7 @@ def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
 
 def _around(legal: Enclosure, exact: Array) -> float:
     """Return the root mean square that widths are compared with, 0 where none is needed."""
-    is_inexact = legal.element_type.is_inexact
-    return typical(exact) if is_inexact and not legal.is_point else 0.0
+    return typical(exact) if legal.element_type.is_inexact and not legal.is_point else 0.0
 
 
 def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Array:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hlo.attributes import Window
-from hlo.types import F32, F64, ElementType
+from hlo.types import F32, F64
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms.monoid_folds import fold_along, fold_windows, has_order, product_in_order
@@ -35,15 +35,11 @@ def reduce(*operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Value
     inputs, inits = operands[:arity], operands[arity:]
     element_type = type_of(inputs[0])
     monoid = to_apply.monoid if arity == 1 else None
-    if monoid == "add" and _is_float(element_type):
+    if monoid == "add" and element_type.is_inexact:
         return sum_along(inputs[0], dimensions, inits[0], element_type)
     if monoid and not has_order(monoid, element_type):
         return fold_along(monoid, inputs[0], dimensions, inits[0])
     return _reduced_in_order(inputs, inits, dimensions, to_apply)
-
-
-def _is_float(element_type: ElementType) -> bool:
-    return element_type.is_inexact
 
 
 def _reduced_in_order(
@@ -115,7 +111,7 @@ def reduce_window(
     inputs, inits = operands[:arity], operands[arity:]
     element_type = type_of(inputs[0])
     monoid = to_apply.monoid if arity == 1 else None
-    if monoid == "add" and _is_float(element_type):
+    if monoid == "add" and element_type.is_inexact:
         return window_sum(inputs[0], window.dimensions, inits[0], element_type)
     if monoid and not has_order(monoid, element_type):
         return fold_windows(monoid, inputs[0], window.dimensions, inits[0])
@@ -191,7 +187,7 @@ def _scattered(
     operand: Array, ids: Array, values: Array, init: Array, scatter: Callee[Value]
 ) -> Array:
     element_type = type_of(values)
-    if scatter.monoid == "add" and _is_float(element_type):
+    if scatter.monoid == "add" and element_type.is_inexact:
         sums = segment_sum(values, ids, operand.size, init, element_type)
         return sums.reshape(operand.shape)
     result = np.full(operand.size, init)
