@@ -1,7 +1,9 @@
 """Scan HLO text: comments, strings, matching brackets, and fields between commas.
 
-Nothing recurses: depth is counted, so hostile nesting costs a counter. Every pattern takes an
-unterminated string as one token, so that no character is scanned more than a few times.
+Nothing recurses: depth is counted, so hostile nesting costs a counter, and is limited: each of the
+nested expressions that reading allows has a bracket of its own to close, in linear time. Every
+pattern takes an unterminated string as one token, so that no character is scanned more than a few
+times.
 """
 
 from __future__ import annotations
@@ -32,10 +34,13 @@ _PLAIN = r"""[^()\[\]{}"']"""
 _PIECES = rf"{_PLAIN}++|\[{_PLAIN}*+\]|\{{{_PLAIN}*+\}}"
 _FLAT = pattern(rf"\((?:{_PIECES}|\((?:{_PIECES})*+\))*+\)")
 _BRACKETS = dict(zip("([{", ")]}", strict=True))
+# More than any text has that is read: 60 nested expressions of a few brackets each, the last with a
+# tuple shape of 64 levels.
+_DEEPEST = 500
 
 
 class Unbalanced(ValueError):
-    """A bracket or string that is not closed, or by the wrong one, at offset ``position``."""
+    """A bracket or string that is not closed, by the wrong one, or too deep, at ``position``."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -49,6 +54,8 @@ def closing(text: str, start: int) -> int:
         token = match[0]
         if token in _BRACKETS:
             stack.append(_BRACKETS[token])
+            if len(stack) > _DEEPEST:
+                raise Unbalanced(f"brackets nested deeper than {_DEEPEST}", match.start())
         elif token in ")]}":
             if stack.pop() != token:
                 raise Unbalanced(f"unexpected {token!r}", match.start())

@@ -53,10 +53,8 @@ def test_an_alarm_that_is_lost_is_not_the_last(monkeypatch: pytest.MonkeyPatch) 
 
     set_timer = signal.setitimer
     monkeypatch.setattr(signal, "setitimer", without_the_first)
-    begin = time.monotonic()
     with pytest.raises(TooLongError), time_limit(_SECONDS):
         _wait(3 * WAITS * _SECONDS)
-    assert time.monotonic() - begin < 3 * WAITS * _SECONDS
 
 
 def test_nothing_is_ended_afterwards() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from cost import least_seconds
+from cost import cost
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -235,14 +235,14 @@ def test_digits_are_those_of_xla(name: str, number: complex, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["f32", "f64", "s32", "pred", "c64", "bf16"])
 def test_large_constants_are_fast(name: str) -> None:
-    """A hundred thousand elements, both ways, within two seconds of a slow machine."""
+    """A hundred thousand elements, both ways, for what scanning 4 MB of text takes."""
     numbers = np.random.default_rng(0).standard_normal((100, 1000)) * 100
     value = numbers.astype(ELEMENT_TYPES[name].numpy)
     literal = Literal(shape(name, 100, 1000), value)
     text = show_literal(literal)
     assert read_literal(literal.shape, text) == literal
-    assert least_seconds(lambda: show_literal(literal), 1) < 1
-    assert least_seconds(lambda: read_literal(literal.shape, text), 1) < 1
+    assert cost(lambda: show_literal(literal), 300) < 300
+    assert cost(lambda: read_literal(literal.shape, text), 300) < 300
 
 
 @pytest.mark.parametrize("rank", range(1, 6))
