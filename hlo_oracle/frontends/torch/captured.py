@@ -14,15 +14,16 @@ from torch.utils import _pytree
 
 class Capturing(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
     """Have operations take others in place of tensors that are not traced: the given ones, by
-    identity, and copies of the rest, so that a trace never writes what is the user's."""
+    identity, and copies of the rest, so that a trace never writes what is the user's. ``traced``
+    are the tensors that a trace begins with, which may be plain ones."""
 
-    def __init__(self, replacements: Sequence[tuple[Any, Any]]) -> None:
+    def __init__(self, replacements: Sequence[tuple[Any, Any]], traced: Sequence[Any] = ()) -> None:
         super().__init__()
         # Both sides are kept alive, so that no identity is used again.
         self._given = {id(x): (x, y) for x, y in replacements}
         self._copies: dict[int, tuple[Any, Any]] = {}
         self._originals = {id(y): x for x, y in replacements}
-        self._made: dict[int, Any] = {}
+        self._made: dict[int, Any] = {id(x): x for x in traced}
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: Any = (),
@@ -59,7 +60,8 @@ class Capturing(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
 
     def written(self) -> list[Any]:
         """List the tensors whose copies were written, in the order of first use."""
-        return [x for x, copy in self._copies.values() if copy._version]
+        with torch._C.DisableTorchFunction():
+            return [x for x, copy in self._copies.values() if copy._version]
 
 
 def _is_plain(x: Any) -> bool:

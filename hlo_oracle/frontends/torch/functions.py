@@ -1,35 +1,30 @@
-"""Lower a PyTorch function and its arguments to one program, to judge the compiler that runs it.
-
-The function is traced with its tensors: those of a module, its parameters and buffers first, then
-those among the arguments.
-"""
+"""Lower a PyTorch function and its arguments to one program, to judge the compiler that runs it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 
 from hlo.errors import Error, Unsupported
 from hlo.values import Array
-from hlo_oracle.frontends.torch import decompositions, graphs, strided
-from hlo_oracle.frontends.torch.captured import Capturing
+from hlo_oracle.frontends.torch import graphs
 from hlo_oracle.frontends.torch.compiled_stages import lowered_text
 from hlo_oracle.frontends.torch.graphs import at_line, op_name
+from hlo_oracle.frontends.torch.reads import Reads, require_same
 from hlo_oracle.frontends.torch.tensors import array_of
+from hlo_oracle.frontends.torch.tracing import Tracing
 
 
 @dataclass(frozen=True, slots=True)
 class TracedFunction:
     """A function and its arguments as a program: HLO text, its argument arrays, the paths of its
-    results, the name of the compiler that runs it, and a function that does."""
+    results, the name of the compiler that runs it, and a function that does. ``reads`` are the
+    numbers that it read of its tensors, if any: they follow the results."""
 
     name: str
     text: str
@@ -37,11 +32,22 @@ class TracedFunction:
     paths: tuple[str, ...]
     peer: str
     call: Callable[[], Any]
+    reads: Reads | None = None
 
     def results(self) -> tuple[Array, ...]:
-        """Run the function as its user would; return the arrays of its results."""
-        leaves = _pytree.tree_leaves(self.call())
-        return tuple(array_of(x).copy() for x in leaves if isinstance(x, torch.Tensor))
+        """Run the function as its user would; return the arrays of its results, and of what it
+        reads. Raises Error if that is not what its trace read."""
+        if self.reads is None:
+            return _arrays(self.call())
+        with Reads() as ran:
+            value = self.call()
+        require_same(self.name, self.reads, ran)
+        return (*_arrays(value), *ran.copies())
+
+
+def _arrays(value: Any) -> tuple[Array, ...]:
+    leaves = _pytree.tree_leaves(value)
+    return tuple(array_of(x).copy() for x in leaves if isinstance(x, torch.Tensor))
 
 
 def lower(
@@ -49,103 +55,47 @@ def lower(
 ) -> TracedFunction:
     """Lower a function or a module, compiled or not, for its arguments.
 
+    One that torch cannot trace without the numbers of its tensors, since its path or the sizes of
+    its results depend on them, is traced with them: its program holds for these arguments.
+
     Raises Unsupported for random operations, and for others that do not convert, with their line;
     Error where torch cannot trace it.
     """
-    original, peer = _original(function)
-    state = _state(original)
-    leaves, structure = _pytree.tree_flatten((tuple(arguments), dict(keywords)))
-    places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-    tensors = [*state.values(), *(leaves[n] for n in places)]
-    known = len(tensors)
-    paths: list[str] = []
-    written: list[Any] = []  # outside of the arguments
-
-    def flat(*given: Any) -> list[Any]:
-        own = dict(zip(state, given, strict=False))
-        filled = list(leaves)
-        for n, x in zip(places, given[len(own) : known], strict=True):
-            filled[n] = x
-        positional, named = _pytree.tree_unflatten(filled, structure)
-        outside = list(zip(tensors[known:], given[known:], strict=True))
-        with Capturing(outside) as capturing:
-            value = (
-                torch.func.functional_call(original, own, positional, named)
-                if state
-                else original(*positional, **named)
-            )
-            value = capturing.replaced(value)
-            written[:] = capturing.written()
-        found = _pytree.tree_flatten_with_path(value)[0]
-        paths[:] = [_pytree.keystr(path) for path, x in found if isinstance(x, torch.Tensor)]
-        return [x for _, x in found if isinstance(x, torch.Tensor)]
-
-    name = str(getattr(original, "__name__", type(original).__name__))
-    try:
-        module = _traced(name, flat, tensors)
-    except Error:  # as torch says of such writes, mostly
-        if not written:
-            raise
-    if written:
-        tensors += written
-        module = _traced(name, flat, tensors)
-    arrays = tuple(array_of(x).copy() for x in tensors)  # the call may write into them
-    text, constants = _text(module, arrays)
-    return TracedFunction(
-        name, text, (*arrays, *constants), tuple(paths), peer,
-        call=lambda: function(*arguments, **keywords),
-    )  # fmt: skip
-
-
-def _original(function: Any) -> tuple[Any, str]:
-    """Unwrap a function compiled by torch.compile; return it, and the name of its compiler."""
+    original = _original(function)
     version = f"PyTorch {torch.__version__}"
+    is_eager = original is function
+    peer = f"{version}, eager" if is_eager else f"{version}, torch.compile"
+
+    def lowered(reads: Reads | None) -> TracedFunction:
+        tracing = Tracing(original, arguments, keywords, reads)
+        module = tracing.graph_module()
+        arrays = tuple(array_of(x).copy() for x in tracing.tensors)  # the call may write into them
+        text, constants = _text(module, arrays)
+        return TracedFunction(
+            tracing.name, text, (*arrays, *constants), tuple(tracing.paths), peer,
+            call=lambda: function(*arguments, **keywords), reads=reads,
+        )  # fmt: skip
+
+    try:
+        return lowered(None)
+    except Error as error:
+        if not is_eager:  # what a compiled function reads is not seen
+            raise
+        reason = error
+    try:
+        return lowered(Reads())
+    except Unsupported:
+        raise
+    except Error:  # of the function, or of a trace with numbers alone
+        raise reason from None
+
+
+def _original(function: Any) -> Any:
+    """Unwrap a function compiled by torch.compile; return any other as it is."""
     inner = getattr(function, "_orig_mod", None)
     if inner is None:
         inner = getattr(function, "_torchdynamo_orig_callable", None)
-    if inner is None:
-        return function, f"{version}, eager"
-    return inner, f"{version}, torch.compile"
-
-
-def _state(original: Any) -> dict[str, Any]:
-    """Return a module's parameters and buffers by name; none for a function."""
-    if not isinstance(original, torch.nn.Module):
-        return {}
-    return {**dict(original.named_parameters()), **dict(original.named_buffers())}
-
-
-def _traced(name: str, flat: Callable[..., Any], tensors: Sequence[Any]) -> Any:
-    """Trace a function of tensors to core ATen, with writes functionalised."""
-    given = [x.detach().clone().requires_grad_(x.requires_grad) for x in tensors]
-    # Once for gradients inside of the function, which functionalize does not see, then once for
-    # what is left: writes.
-    traced = partial(make_fx, tracing_mode="fake", _allow_non_fake_inputs=True)
-    try:
-        with _without_fused_kernels():
-            first = traced(flat, decomposition_table=decompositions.early())(*given)
-            strided.require_own_memory(first.graph)
-            pure = torch.func.functionalize(first, remove="mutations_and_views")
-            detached = [x.detach() for x in given]
-            module = traced(pure, decomposition_table=decompositions.table())(*detached)
-    except Unsupported:
-        raise
-    except Exception as error:  # whatever the function raises while it is traced
-        line = next(iter(str(error).splitlines()), "")
-        raise Error(f"{name}: torch cannot trace it: {type(error).__name__}: {line}") from error
-    return module
-
-
-@contextmanager
-def _without_fused_kernels() -> Iterator[None]:
-    """Trace without oneDNN, whose kernels are fused: what they compute has no operations of
-    ATen."""
-    enabled = torch.backends.mkldnn.enabled
-    torch.backends.mkldnn.set_flags(False, _fp32_precision=None)
-    try:
-        yield
-    finally:
-        torch.backends.mkldnn.set_flags(enabled, _fp32_precision=None)
+    return function if inner is None else inner
 
 
 def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:

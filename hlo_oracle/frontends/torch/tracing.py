@@ -1,0 +1,173 @@
+"""Trace a PyTorch function and its arguments to core ATen.
+
+The function is traced with its tensors: those of a module, its parameters and buffers first, then
+those among the arguments, then those that it writes without having been given them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree
+
+from hlo.errors import Error, Unsupported
+from hlo_oracle.frontends.torch import data_sizes, decompositions, strided
+from hlo_oracle.frontends.torch.captured import Capturing
+from hlo_oracle.frontends.torch.graphs import op_name
+from hlo_oracle.frontends.torch.reads import Reads, require_single_numbers
+
+
+class Tracing:
+    """A function and its arguments, to be traced once.
+
+    With ``reads`` it is traced with the numbers of its tensors, and may read them; what it reads
+    follows its results. Else its tensors have types and sizes alone.
+    """
+
+    def __init__(
+        self, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any],
+        reads: Reads | None,
+    ) -> None:  # fmt: skip
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self.reads = reads
+        self._function = function
+        self._state = _state(function)
+        self._leaves, self._structure = _pytree.tree_flatten((tuple(arguments), dict(keywords)))
+        self._places = [n for n, x in enumerate(self._leaves) if isinstance(x, torch.Tensor)]
+        #: The tensors of the program's parameters.
+        self.tensors = [*self._state.values(), *(self._leaves[n] for n in self._places)]
+        self._given = len(self.tensors)
+        self._written: list[Any] = []  # outside of the arguments
+        #: Where in the function's value each result is.
+        self.paths: list[str] = []
+
+    def graph_module(self) -> Any:
+        """Trace the function; return a graph of its tensors, whose writes are functionalised.
+
+        Raises Unsupported for views that a program cannot have, Error where torch cannot trace.
+        """
+        try:
+            module = self._traced()
+        except Error:  # as torch says of such writes, mostly
+            if not self._written:
+                raise
+        if self._written:
+            self.tensors += self._written
+            module = self._traced()
+        return module
+
+    def _traced(self) -> Any:
+        given = [x.detach().clone().requires_grad_(x.requires_grad) for x in self.tensors]
+        detached = [x.detach() for x in given]
+        table = decompositions.table()
+        if self.reads is None:
+            traced = partial(make_fx, tracing_mode="fake", _allow_non_fake_inputs=True)
+        else:
+            traced = partial(make_fx, tracing_mode="real", _error_on_data_dependent_ops=False)
+            table = {**table, **data_sizes.TABLE}
+        try:
+            with _without_fused_kernels(), _without_log(), torch.random.fork_rng(devices=[]):
+                # Once for gradients inside of the function, which functionalize does not see, then
+                # for what is left: writes, of the function and of decompositions.
+                module = self._first(traced, given)
+                strided.require_own_memory(module.graph)
+                for _ in range(2):
+                    pure = torch.func.functionalize(module, remove="mutations_and_views")
+                    module = traced(pure, decomposition_table=table)(*detached)
+                    if not any(map(_writes_between, module.graph.nodes)):
+                        break
+        except Unsupported:
+            raise
+        except Exception as error:  # whatever the function raises while it is traced
+            line = next(iter(str(error).splitlines()), "")
+            what = f"{self.name}: torch cannot trace it: {type(error).__name__}: {line}"
+            raise Error(what) from error
+        return module
+
+    def _first(self, traced: Callable[..., Any], given: Sequence[Any]) -> Any:
+        early = decompositions.early()
+        if self.reads is None:
+            return traced(self._flat, decomposition_table=early)(*given)
+        self.reads.forget()  # it may be the second time
+        with self.reads:
+            module = traced(self._flat, decomposition_table=early)(*given)
+        for node in reversed(module.graph.nodes):
+            if not node.users and _is_number(node):
+                module.graph.erase_node(node)
+        module.recompile()
+        return module
+
+    def _flat(self, *given: Any) -> list[Any]:
+        """Call the function on tensors; return those of its value."""
+        own = dict(zip(self._state, given, strict=False))
+        filled = list(self._leaves)
+        for n, x in zip(self._places, given[len(own) : self._given], strict=True):
+            filled[n] = x
+        positional, named = _pytree.tree_unflatten(filled, self._structure)
+        outside = list(zip(self.tensors[self._given :], given[self._given :], strict=True))
+        refusing = nullcontext() if self.reads is None else require_single_numbers()
+        with refusing, Capturing(outside, given) as capturing:
+            value = (
+                torch.func.functional_call(self._function, own, positional, named)
+                if self._state
+                else self._function(*positional, **named)
+            )
+            value = capturing.replaced(value)
+            self._written = capturing.written()
+        found = _pytree.tree_flatten_with_path(value)[0]
+        self.paths = [_pytree.keystr(path) for path, x in found if isinstance(x, torch.Tensor)]
+        results = [x for _, x in found if isinstance(x, torch.Tensor)]
+        if self.reads is not None:
+            self.paths += [f"number read {n}" for n, _ in enumerate(self.reads.tensors, 1)]
+            results += self.reads.tensors
+        return results
+
+
+def _state(function: Any) -> dict[str, Any]:
+    """Return a module's parameters and buffers by name; none for a function."""
+    if not isinstance(function, torch.nn.Module):
+        return {}
+    return {**dict(function.named_parameters()), **dict(function.named_buffers())}
+
+
+def _is_number(node: Any) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, bool | int | float | complex)
+
+
+def _writes_between(node: Any) -> bool:
+    """Test for a write, of a decomposition, into what is not an input of the program."""
+    return op_name(node) == "aten.copy_.default" and node.args[0].op != "placeholder"
+
+
+@contextmanager
+def _without_fused_kernels() -> Iterator[None]:
+    """Trace without oneDNN, whose kernels are fused: what they compute has no operations of
+    ATen."""
+    enabled = torch.backends.mkldnn.enabled
+    torch.backends.mkldnn.set_flags(False, _fp32_precision=None)
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.set_flags(enabled, _fp32_precision=None)
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Trace without torch's log of what fails without numbers: it is traced again with them."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    log.addFilter(_refuse)
+    try:
+        yield
+    finally:
+        log.removeFilter(_refuse)
+
+
+def _refuse(record: logging.LogRecord) -> bool:
+    return False
