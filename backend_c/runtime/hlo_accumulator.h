@@ -63,6 +63,43 @@ HLO_FUNCTION void hlo_deposit_f64(int64_t *limbs, int lowest, double x) {
     hlo_deposit(limbs, position + cut, significand >> cut, hlo_bits_f64(x) >> 63 != 0);
 }
 
+/* Adds x to limbs, of which at most 100 additions wait for their carries. */
+HLO_FUNCTION void hlo_deposit_and_carry(int64_t *limbs, int count, int lowest, int32_t *pending,
+                                        double x) {
+    hlo_deposit_f64(limbs, lowest, x);
+    if (++*pending >= 100) {
+        hlo_carry(limbs, count);
+        *pending = 0;
+    }
+}
+
+/* Adds x. Sums in f64 of f32, and above all of narrower types, are exact for long: so the sum is
+ * kept as a double, and the limbs get what its additions round off. */
+HLO_FUNCTION void hlo_accumulator_deposit(hlo_accumulator *sum, double x) {
+    double error;
+    sum->high = hlo_two_sum(sum->high, x, &error);
+    if (error != 0.0) {
+        hlo_deposit_and_carry(sum->limbs, HLO_LIMBS, HLO_LOWEST, &sum->pending, error);
+    }
+}
+
+/* Adds x, whose sums in f64 are hardly ever exact. */
+HLO_FUNCTION void hlo_accumulator_f64_deposit(hlo_accumulator_f64 *sum, double x) {
+    hlo_deposit_and_carry(sum->limbs, HLO_LIMBS_F64, HLO_LOWEST_F64, &sum->pending, x);
+}
+
+/* Brings all of the sum to the limbs. */
+HLO_FUNCTION void hlo_accumulator_settle(hlo_accumulator *sum) {
+    if (sum->high != 0.0) {
+        hlo_deposit_and_carry(sum->limbs, HLO_LIMBS, HLO_LOWEST, &sum->pending, sum->high);
+        sum->high = 0.0;
+    }
+}
+
+HLO_FUNCTION void hlo_accumulator_f64_settle(hlo_accumulator_f64 *sum) {
+    (void)sum;
+}
+
 /* ---- rounding ---- */
 
 /* The 64 highest bits of |sum|, the lowest of them set if anything below is; sum has been carried.
@@ -150,16 +187,14 @@ HLO_PROCEDURE double hlo_accumulated(int64_t *limbs, int count, int lowest, int3
     HLO_LINKED_PROCEDURE void type##_clear(type *sum) { memset(sum, 0, sizeof *sum); }    \
     HLO_LINKED_PROCEDURE void type##_add(type *sum, double x) {                           \
         if (hlo_observe(x, &sum->seen)) {                                          \
-            hlo_deposit_f64(sum->limbs, lowest, x);                                \
-            if (++sum->pending >= 100) {                                           \
-                hlo_carry(sum->limbs, count);                                      \
-                sum->pending = 0;                                                  \
-            }                                                                      \
+            type##_deposit(sum, x);                                                \
         }                                                                          \
     }                                                                              \
     /* Adds what another one holds. */                                             \
     HLO_LINKED_PROCEDURE void type##_merge(type *sum, type *other) {                      \
         int i;                                                                     \
+        type##_settle(sum);                                                        \
+        type##_settle(other);                                                      \
         hlo_carry(sum->limbs, count);                                              \
         hlo_carry(other->limbs, count);                                            \
         for (i = 0; i < (count); ++i) {                                            \
@@ -171,9 +206,11 @@ HLO_PROCEDURE double hlo_accumulated(int64_t *limbs, int count, int lowest, int3
     /* The sum to f64, and to f64 by rounding to odd: what any type of at most 51 bits \
      * rounds from it is the sum rounded once. Both leave the sum unusable. */     \
     HLO_LINKED_PROCEDURE double type##_to_f64(type *sum) {                                \
+        type##_settle(sum);                                                        \
         return hlo_accumulated(sum->limbs, count, lowest, sum->seen, 0);           \
     }                                                                              \
     HLO_LINKED_PROCEDURE double type##_to_odd(type *sum) {                                \
+        type##_settle(sum);                                                        \
         return hlo_accumulated(sum->limbs, count, lowest, sum->seen, 1);           \
     }                                                                              \
     /* The same of a sum that goes on. */                                          \

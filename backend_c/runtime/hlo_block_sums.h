@@ -9,6 +9,7 @@
 
 #define HLO_BLOCK_SUMS(type, count)                                                   \
     HLO_PROCEDURE void hlo_block_sums_save_##type(type *sum, int64_t *to) {           \
+        type##_settle(sum);                                                           \
         hlo_carry(sum->limbs, count);                                                 \
         for (int i = 0; i < (count); ++i) {                                           \
             to[i] = sum->limbs[i];                                                    \
@@ -16,6 +17,7 @@
         to[count] = sum->seen;                                                        \
     }                                                                                 \
     HLO_PROCEDURE void hlo_block_sums_load_##type(type *sum, const int64_t *from) {   \
+        type##_clear(sum);                                                            \
         for (int i = 0; i < (count); ++i) {                                           \
             sum->limbs[i] = from[i];                                                  \
         }                                                                             \

@@ -157,8 +157,10 @@ enum { HLO_LIMBS = 11, HLO_LOWEST = -298, HLO_LIMBS_F64 = 76, HLO_LOWEST_F64 = -
 enum { HLO_SAW_NAN = 1, HLO_SAW_INFINITY = 2, HLO_SAW_MINUS_INFINITY = 4, HLO_SAW_MINUS_ZERO = 8,
        HLO_SAW_OTHER = 16 };
 
+/* `high` is a part of the sum that is not in the limbs: see hlo_accumulator_deposit. */
 typedef struct {
     int64_t limbs[HLO_LIMBS];
+    double high;
     int32_t pending, seen;
 } hlo_accumulator;
 
