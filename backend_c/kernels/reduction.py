@@ -31,6 +31,8 @@ __all__ = ["reduce"]
 # roundings in doubt (a hundredth of them at 2**15 normal numbers).
 _LONG = 1 << 14
 _BLOCK = 1 << 12
+# Neighbours of one result that are too few for a loop in lanes, and how many such runs pay.
+_RUN, _RUNS = 64, 16
 _MOST_STEPS = 128  # instructions of a fold that is written out
 
 
@@ -182,8 +184,9 @@ class _Reduction:
     def exact(self, dims: tuple[int, ...], write: Writer) -> None:
         """Write the exact sum of the init and the elements of each result, rounded once.
 
-        One by one on a target without lanes. Else in three ways: by columns where neighbours in
-        memory belong to different results, in blocks where sums are long, else one loop per result.
+        One by one on a target without lanes. Else in four ways: by columns where neighbours in
+        memory belong to different results, or few of them to one, in blocks where sums are long,
+        else one loop per result.
         """
         if self.scope.settings.is_scalar:
             with self.scope.over(dims) as kept:
@@ -198,6 +201,9 @@ class _Reduction:
             sums = ColumnSums(self.scope, dims, self._reduced_dims(), self._element, self.inits[0])
             sums.emit(write)
             return
+        if is_static and (above := self._rows_of_runs()):
+            self._exact_runs(dims, above, write)
+            return
         if is_static and self.trip >= _LONG and results * self.trip >= self.scope.settings.grain:
             self._exact_blocks(dims, write, first)
             return
@@ -206,11 +212,43 @@ class _Reduction:
 
     def _by_columns(self, dims: tuple[int, ...]) -> bool:
         """Return whether neighbours in memory belong to different results."""
-        element_type = self.inputs[0].shape.element_type
         last = self.inputs[0].shape.rank - 1
-        # These are added in accumulators, one result at a time.
-        wide = element_type.is_complex or element_type is F64
-        return not wide and last in self.kept and dims[-1] > 1 and self.trip > 1
+        return not self._is_wide and last in self.kept and dims[-1] > 1 and self.trip > 1
+
+    @property
+    def _is_wide(self) -> bool:
+        """Return whether the elements are added in accumulators, one result at a time."""
+        element_type = self.inputs[0].shape.element_type
+        return element_type.is_complex or element_type is F64
+
+    def _rows_of_runs(self) -> list[int]:
+        """Return the reduced dimensions beside the last ones, if a result has short runs of
+        neighbours in those and many of them apart; else none."""
+        rank, dims = self.inputs[0].shape.rank, self.inputs[0].shape.dims
+        kept = max(self.kept, default=rank)
+        above = [d for d in self.reduced if d < kept]
+        run = math.prod(dims[kept + 1 :])
+        is_short = 1 < run <= _RUN and math.prod(dims[d] for d in above) >= _RUNS
+        is_here = not self._is_wide and not nest.has_blocks(self.scope)
+        return above if is_short and is_here and len(above) < len(self.reduced) else []
+
+    def _exact_runs(self, dims: tuple[int, ...], above: Sequence[int], write: Writer) -> None:
+        """Write sums of runs of columns: all dimensions after the last of ``above`` are columns."""
+        shape = self.inputs[0].shape
+        left = [d for d in range(shape.rank) if d not in above]
+        outer = [d for d in left if d < above[-1]]
+        inner = [shape.dims[d] for d in left[len(outer) :]]
+        kept = (*(shape.dims[d] for d in outer), math.prod(inner))
+
+        def at(columns: Sequence[Expr], rows: Sequence[Expr]) -> Expr:
+            index = *columns[:-1], *ix.delinearize(columns[-1], inner)
+            position = dict(zip(left, index, strict=True)) | dict(zip(above, rows, strict=True))
+            return self.inputs[0].at(*(position[d] for d in range(shape.rank)))
+
+        rows = tuple(shape.dims[d] for d in above)
+        run = math.prod(shape.dims[max(self.kept) + 1 :])
+        sums = ColumnSums(self.scope, kept, rows, at, self.inits[0], run=run, dims=dims)
+        sums.emit(write)
 
     def _reduced_dims(self) -> tuple[int, ...]:
         """Return the extents of the reduced dimensions."""

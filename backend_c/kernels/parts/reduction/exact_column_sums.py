@@ -1,7 +1,10 @@
 """Compute exact sums over leading dimensions: neighbouring columns share a vector.
 
-First every block of rows is added up in f64, a strip of columns at a time; then, column by column,
-the blocks are added in double-double, and the rounding decided or the column added again exactly.
+First every block of rows is added up in f64, a strip of columns at a time; then, result by result,
+the blocks are added in double-double, and the rounding decided or all of it added again exactly.
+
+A result is a column, or a run of neighbouring ones: a group of channels, whose other elements are
+rows apart.
 """
 
 from __future__ import annotations
@@ -27,7 +30,11 @@ At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced in
 
 
 class ColumnSums:
-    """Write ``result[kept] = init + sum over reduced``; the last dimension is kept."""
+    """Write ``result[kept] = init + sum over reduced``; the last dimension is kept.
+
+    With ``run``, results are sums of so many neighbouring columns, which the last dimension of
+    ``kept`` counts, and ``dims`` are the extents of the results.
+    """
 
     def __init__(
         self,
@@ -36,10 +43,14 @@ class ColumnSums:
         reduced: tuple[int, ...],
         at: At,
         init: Element,
+        *,
+        run: int = 1,
+        dims: tuple[int, ...] | None = None,
     ) -> None:
         self._scope, self._kept, self._reduced, self._at, self._init = (
             scope, kept, reduced, at, init,
         )  # fmt: skip
+        self._run, self._dims = run, kept if dims is None else dims
         inner = math.prod(reduced[1:])
         # Blocks are long enough to amortise the strip's set-up, and short enough for the bound and
         # to give every thread one.
@@ -60,7 +71,8 @@ class ColumnSums:
             self._add_by_threads(totals, magnitudes)
         else:
             self._add_blocks(totals, magnitudes)
-        with nest.outer(self._scope, self._kept, self._blocks * 8) as kept:
+        trip = self._blocks * self._run * 8
+        with nest.outer(self._scope, self._dims, trip) as kept:
             write(kept, (self._total(kept, totals, magnitudes),))
 
     def _place(self, kept: Sequence[Expr], block: Expr) -> Expr:
@@ -118,22 +130,29 @@ class ColumnSums:
             scope.store(magnitudes, place, size)
 
     def _total(self, kept: Sequence[Expr], totals: Array, magnitudes: Array) -> Expr:
-        """Add up a column's blocks in double-double; return the sum, rounded once."""
-        scope = self._scope
+        """Add up a result's blocks in double-double; return the sum, rounded once."""
+        scope, blocks = self._scope, self._blocks
         start = scope.bind(apply("widen", self._init.at(), type=F64))
         high = scope.mutable(F64, start)
         low = scope.mutable(F64, Constant(F64, 0.0))
         size = scope.mutable(F64, apply("abs", start))
-        with scope.loop(self._blocks) as block:
-            place = self._place(kept, block)
+        with scope.over((blocks, self._run)) as (block, neighbour):
+            place = self._place(self._column(kept, neighbour), block)
             scope.call("hlo_dd_add", Address(high), Address(low), scope.load(totals, place))
             scope.assign(size, apply("add", size, scope.load(magnitudes, place)))
         scope.assign(high, apply("add", high, low))
 
         def addends(sums: Sequence[Variable], add: Callable[[Expr], None]) -> None:
-            with scope.over(self._reduced) as row:
-                add(self._at(kept, row))
+            with scope.over((*self._reduced, self._run)) as (*row, neighbour):
+                add(self._at(self._column(kept, neighbour), row))
 
         # 8 more roundings: of the magnitudes, and of the pair to one double.
         sums = high, size, ix.constant(self._rows + 8)
         return decided_sum(scope, self._init, sums, addends)
+
+    def _column(self, kept: Sequence[Expr], neighbour: Expr) -> Sequence[Expr]:
+        """Return the index of one of a result's columns."""
+        if self._run == 1:
+            return kept
+        place = ix.add(ix.multiply(ix.linearize(kept, self._dims), self._run), neighbour)
+        return [self._scope.bind(i) for i in ix.delinearize(place, self._kept)]
