@@ -100,10 +100,13 @@ class KernelBuilder:
         kernel = self._build_with(operands, inputs, outputs, is_flat=True)
         # One flat loop is best, unless an index in it then takes a division: that cannot be
         # vectorised. So the kernel is written flat, looked at, and written again with split loops
-        # if it divides. Threads of a GPU divide rather than share short rows.
+        # if it divides. Of other kernels than maps an outer loop may divide: it does so once for
+        # what is inside. Threads of a GPU divide rather than share short rows.
         is_short = all(buffer.shape.dims[-1:] < (_SHARED_ROW,) for buffer in outputs)
         is_by_threads = self._settings.has_blocks and is_short and all(map(_is_map, kernel.body))
-        if _has_division(kernel.body) and not is_by_threads:
+        has_rows = self._settings.has_lanes and kernel.kind != "map"
+        looked_at = _innermost(kernel.body) if has_rows else kernel.body
+        if _has_division(looked_at) and not is_by_threads:
             kernel = self._build_with(operands, inputs, outputs, is_flat=False)
         return kernel, inputs
 
@@ -362,6 +365,15 @@ def _is_map(statement: Statement) -> bool:
     if not isinstance(statement, Loop):
         return isinstance(statement, Let)
     return all(isinstance(one, Let | Store) for one in statement.body)
+
+
+def _innermost(body: Sequence[Statement]) -> list[Statement]:
+    """Return the statements of loops in lanes and of loops without a loop inside."""
+    found: list[Statement] = []
+    for loop in (one for one in every(body) if isinstance(one, Loop)):
+        if "lanes" in loop.kind or not any(isinstance(one, Loop) for one in every(loop.body)):
+            found += loop.body
+    return found
 
 
 def _has_division(body: Sequence[Statement]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import ml_dtypes
@@ -52,6 +53,7 @@ _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((3, 4, 5, 6), (1, 3)),
     ((3, 40, 5, 6), (1, 3)),
     ((2, 17, 3, 4, 20), (1, 3, 4)),
+    ((3, 40, 9, 5), (1,)),
     ((501, 2, 3), (1, 2)),
     ((40, 33, 3), (1,)),
     ((100, 1, 700), (0,)),
@@ -159,3 +161,11 @@ def test_fast_sums_and_products(dims: Any, reduced: Any) -> None:
         assert result.shape == exact.shape
         assert np.all(error <= gamma * size + stored), (t, op)
         assert all(run[n].tobytes() == result.tobytes() for run in runs), (t, op)
+
+
+def test_columns_of_several_dimensions_are_one_loop() -> None:
+    """The division of an outer loop's index does not end loops over neighbours of two
+    dimensions."""
+    program = _program((16, 128, 64, 8), (1,), [("f32", "add")])
+    (source,) = backend_c.compile(hlo.parse(program), numerics="fast").source.values()
+    assert re.search(r"omp simd\n\s+for \(int64_t \w+ = 0; \w+ < 512;", source), source
