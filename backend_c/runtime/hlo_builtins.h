@@ -8,4 +8,11 @@
 #define HLO_HAS_BUILTIN(name) 0
 #endif
 
+/* Fetch a line of memory that is read later; any address will do. */
+#if HLO_HAS_BUILTIN(__builtin_prefetch)
+#define HLO_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define HLO_PREFETCH(address) (void)(address)
+#endif
+
 #endif

@@ -52,6 +52,8 @@
 #endif
 
 #define HLO_GEMM_DEPTH 256
+/* Steps by which right factors are fetched ahead: in place they lie rows apart (gru_256). */
+#define HLO_GEMM_AHEAD 16
 
 #if HLO_GEMM_BYTES
 #define HLO_GEMM_VECTORS 2
@@ -112,6 +114,10 @@
             HLO_GEMM_UNROLL_STEPS                                                                  \
             for (int64_t step = 0; step < length; ++step) {                                        \
                 const hlo_gemm_stored_##name *columns = (const hlo_gemm_stored_##name *)rhs;       \
+                HLO_GEMM_UNROLL                                                                    \
+                for (int v = 0; v < (vectors); v += 64 / (HLO_GEMM_LANES(T) * (int)sizeof(T))) {   \
+                    HLO_PREFETCH(rhs + HLO_GEMM_AHEAD * rhs_pitch + v * HLO_GEMM_LANES(T));        \
+                }                                                                                  \
                 HLO_GEMM_UNROLL                                                                    \
                 for (int row = 0; row < count; ++row) {                                            \
                     HLO_GEMM_UNROLL                                                                \
