@@ -12,7 +12,7 @@ the index, of which the divisions are constants or fold away:
 
 Small digits are unrolled, as here, so that neighbouring lanes have neighbouring quotients; of
 larger ones each quotient has a loop in lanes of its own, unrolled where they are few and decide
-what is computed.
+what is computed. Elements of a last quotient that is not whole have a loop after those.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from backend_c.ir import index as ix
+from backend_c.ir.block import Written
 from backend_c.ir.dead_lets import without_dead_lets
 from backend_c.ir.loop_ir import (
     INDEX,
@@ -34,7 +35,7 @@ from backend_c.ir.loop_ir import (
     variables,
 )
 from backend_c.ir.scope import Scope
-from backend_c.ir.segments import Write, write_segments
+from backend_c.ir.segments import Write, after, write_segments
 
 _LEAST = 8  # quotients: fewer are no lanes
 _WRITTEN_OUT = 4  # digits: compilers shuffle the stores of so many into vectors
@@ -44,35 +45,41 @@ _SHARED = 8  # iterations of a parallel loop, at least
 
 
 def write_lanes(scope: Scope, extent: int, kind: str, write: Write) -> None:
-    """Write a loop in lanes, strip-mined if that removes divisions, else in segments."""
-    before = scope.written()
-    write_segments(scope, extent, kind, write)
-    loop = scope.last_statement
+    """Write a loop in lanes, in segments, each strip-mined if that removes divisions."""
+
+    def improve(before: Written, length: int, write: Write) -> None:
+        _strip_mine(scope, before, (length, kind), write)
+
+    write_segments(scope, extent, kind, write, improve)
+
+
+def _strip_mine(scope: Scope, before: Written, shape: tuple[int, str], write: Write) -> None:
+    """Write the last loop, of an extent and a kind, again by the digits of a divided index."""
+    (extent, kind), loop = shape, scope.last_statement
     radix = _radix(loop, extent) if isinstance(loop, Loop) and scope.settings.has_lanes else 0
     if not radix:
         return
     assert isinstance(loop, Loop)
-    quotients, most = extent // radix, _MOST_STATEMENTS // len(loop.body)
+    (quotients, rest), most = divmod(extent, radix), _MOST_STATEMENTS // len(loop.body)
     if quotients <= min(_FEW, most) and _chooses(loop):
         scope.forget_after(before)
-        for place in range(0, extent, radix):
-            write_lanes(scope, radix, kind, _after(ix.constant(place), write))
+        for place in range(0, quotients * radix, radix):
+            write_lanes(scope, radix, kind, after(ix.constant(place), write))
     elif radix > _WRITTEN_OUT:
         scope.forget_after(before)
         outer, inner = _kinds(kind, quotients)
         with scope.loop(quotients, outer) as quotient:
-            write_lanes(scope, radix, inner, _after(ix.multiply(quotient, radix), write))
+            write_lanes(scope, radix, inner, after(ix.multiply(quotient, radix), write))
     elif quotients >= _LEAST and radix <= most:
         scope.forget_after(before)
         with scope.loop(quotients, kind) as quotient:
             start = ix.multiply(quotient, radix)
             for digit in range(radix):
                 write(ix.add(start, digit))
-
-
-def _after(start: Expr, write: Write) -> Write:
-    """Return a writer of the elements from ``start`` on."""
-    return lambda lane: write(ix.add(start, lane))
+    else:
+        return
+    if rest:
+        write_lanes(scope, rest, "lanes", after(ix.constant(quotients * radix), write))
 
 
 def _kinds(kind: str, quotients: int) -> tuple[str, str]:
@@ -86,7 +93,7 @@ def _kinds(kind: str, quotients: int) -> tuple[str, str]:
 
 
 def _radix(loop: Loop, extent: int) -> int:
-    """Return the least divisor of a loop's variable; 0 if there is none that divides the extent."""
+    """Return the least divisor of a loop's variable; 0 if there is none below the extent."""
     if any(isinstance(statement, Loop) for statement in loop.body):
         return 0
     # An index that is divided for its parts and put together again is divided by nothing that is
@@ -95,7 +102,7 @@ def _radix(loop: Loop, extent: int) -> int:
     radix = min({p for s in body for p in _periods(s, loop.variable)}, default=0)
     if not radix or ix.value_of(loop.extent) != extent:
         return 0
-    return radix if extent % radix == 0 and extent > radix else 0
+    return radix if extent > radix else 0
 
 
 def _chooses(loop: Loop) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from backend_c.ir import index as ix
+from backend_c.ir.block import Written
 from backend_c.ir.loop_ir import (
     Apply,
     Expr,
@@ -34,17 +35,36 @@ _MOST_STATEMENTS = 400  # of all segments: they take the compiler time
 Write = Callable[[Expr], None]
 
 
-def write_segments(scope: Scope, extent: int, kind: str, write: Write) -> None:
-    """Write a loop of any kind, split into segments if that removes clamps and conditions."""
+def after(start: Expr, write: Write) -> Write:
+    """Return a writer of the elements from ``start`` on."""
+    return lambda lane: write(ix.add(start, lane))
+
+
+def write_segments(
+    scope: Scope,
+    extent: int,
+    kind: str,
+    write: Write,
+    improve: Callable[[Written, int, Write], None],
+) -> None:
+    """Write a loop of any kind, split into segments if that removes clamps and conditions.
+
+    ``improve`` is called after each segment with what was written before it, its extent and the
+    writer of its elements.
+    """
     before = scope.written()
     with scope.loop(extent, kind) as lane:
         write(lane)
     places = _places(scope, extent)
-    if places:
-        scope.forget_after(before)
-        for first, end in pairwise([0, *places, extent]):
-            with scope.loop(end - first, kind) as lane:
-                write(ix.add(lane, first))
+    if not places:
+        improve(before, extent, write)
+        return
+    scope.forget_after(before)
+    for first, end in pairwise([0, *places, extent]):
+        before, of_segment = scope.written(), after(ix.constant(first), write)
+        with scope.loop(end - first, kind) as lane:
+            of_segment(lane)
+        improve(before, end - first, of_segment)
 
 
 def _places(scope: Scope, extent: int) -> list[int]:

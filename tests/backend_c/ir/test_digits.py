@@ -104,3 +104,23 @@ ENTRY main {
 }
 """)
     assert text[text.index("static void kernel_0") :].count("for (") == 2
+
+
+@pytest.mark.parametrize(
+    "padding", ["2_0_2", "0_2_2", "1_1_1", "-1_3_3", "3_-4_4", "5_1_6", "2_30_2"]
+)
+def test_a_last_quotient_that_is_not_whole(padding: str) -> None:
+    """Interior padding divides the index; the segments between its edges are strip-mined, too."""
+    low, high, interior = map(int, padding.split("_"))
+    length = 100 + 99 * interior + low + high
+    module = hlo.parse(f"""HloModule m
+ENTRY main {{
+  x = f32[7,100] parameter(0)
+  y = f32[] parameter(1)
+  ROOT p = f32[9,{length}] pad(x, y), padding=1_1x{padding}
+}}
+""")
+    assert not re.search(r"i\d+ [/%]", _text(hlo.format(module)))
+    x, y = np.arange(700, dtype=np.float32).reshape(7, 100), np.float32(0.5)
+    result = backend_c.compile(module, numerics="fast")(x, y)
+    assert np.asarray(result).tobytes() == np.asarray(interp.evaluate(module, x, y)).tobytes()
