@@ -220,7 +220,8 @@ HLO_FUNCTION double hlo_to_convert_f64(double x) { return x; }
 
 /* `limit` = max + 1, a power of two; I converts without saturating. Floats that hold both ends of a
  * narrower type are limited to them: selects between floats stay selects, where compilers make
- * branches of others. */
+ * branches of others. What is beyond an end of a wide type is a mask: of a select gcc would carry
+ * the truth values of comparisons that follow through its branch, and make no vectors of them. */
 #define HLO_FROM_FLOAT(name, T, I, lowest, highest, limit, F, f)                       \
     HLO_FUNCTION T hlo_##name##_from_##f(F x) {                                        \
         const F least = (F)(lowest);                                                   \
@@ -231,9 +232,10 @@ HLO_FUNCTION double hlo_to_convert_f64(double x) { return x; }
             return (T)(I)(sizeof(I) > sizeof(T) ? limited : hlo_to_convert_##f(limited));   \
         } else {                                                                       \
             const F inside = ((x > least) & (x < (F)(limit))) ? x : (F)0;              \
-            const T whole = (T)(I)hlo_to_convert_##f(inside);                               \
-            const T outside = x >= (F)(limit) ? (T)(highest) : (T)(lowest);            \
-            return ((x >= (F)(limit)) | (x <= least)) ? outside : whole;               \
+            const T whole = (T)(I)hlo_to_convert_##f(inside);                          \
+            const T above = (T)((T)-(x >= (F)(limit)) & (T)(highest));                 \
+            const T below = (T)((T)-(x <= least) & (T)(lowest));                       \
+            return (T)(whole | above | below);                                         \
         }                                                                              \
     }
 
