@@ -7,6 +7,7 @@ on operands of f64, in which products of f32 are exact.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -170,3 +171,23 @@ def test_forms_of_each_processor(compiler: str, monkeypatch: pytest.MonkeyPatch)
         attributes += "".join(f", batch_group_count={count}" for count in batch_groups)
         cases.append(Convolution(lhs, rhs, result, attributes, terms))
     check(cases)
+
+
+def test_few_features_are_copied_along_pixels() -> None:
+    """The images of a weight's gradient are its features: four are fewer than a row has pixels."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[4,16,40,40] parameter(0)
+  w = f32[4,32,20,20] parameter(1)
+  ROOT r = f32[16,32,3,3] convolution(x, w), window={size=20x20 pad=0_1x0_1 rhs_dilate=2x2},
+    dim_labels=fb01_io01->bf01
+}
+""")
+    executable = backend_c.compile(module, numerics="fast")
+    (source,) = executable.source.values()
+    assert re.search(r"omp simd\n.* (\w+) < 40;.*\n.* = a0\[.* \+ \1\];", source), source
+    rng = np.random.default_rng(0)
+    x, w = (
+        rng.integers(-3, 4, dims).astype(np.float32) for dims in ((4, 16, 40, 40), (4, 32, 20, 20))
+    )
+    assert np.array_equal(executable(x, w), interp.evaluate(module, x, w))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from backend_c.ir import index as ix
+from backend_c.ir.digits import write_lanes
 from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Expr, Pointer
 from backend_c.ir.scope import Scope
@@ -21,6 +22,7 @@ from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.types import ElementType
 
 _SHORT = 8  # pixels: shorter rows waste most of a tile
+_LANES = 8  # features: fewer are stored apart rather than loaded apart
 
 
 @dataclass(frozen=True)
@@ -172,21 +174,21 @@ class OrderedInput:
         dimensions = convolved.window.dimensions
         firsts = [ix.multiply(p, d.stride) for p, d in zip(positions, dimensions, strict=True)]
         # Loads side by side make vectors; stores that are apart cost less than loads that are.
-        features_inside = self._features_side_by_side()
-        *outer_sizes, last = self.extents
-        inner = (last, convolved.features) if features_inside else (convolved.features, last)
-        with (
-            scope.over(outer_sizes) as outer,
-            scope.loop(inner[0]) as slow,
-            scope.loop(inner[1], "lanes") as lane,
-        ):
-            pixel, feature = (slow, lane) if features_inside else (lane, slow)
-            spatial = (*outer, pixel)
-            offset = ix.add(start, feature)
-            for i, pitch in zip(spatial, self.pitches, strict=True):
-                offset = ix.add(offset, ix.multiply(i, pitch))
-            at = [ix.add(first, i) for first, i in zip(firsts, spatial, strict=True)]
-            scope.store(regions, offset, self._element(image, at, feature))
+        sizes, pitches = (*self.extents, convolved.features), (*self.pitches, 1)
+        near = self._loop_side_by_side()
+        order = [*(d for d in range(len(sizes)) if d != near), near]
+        with scope.over([sizes[d] for d in order[:-1]]) as outer:
+
+            def copy(lane: Expr) -> None:
+                index = dict(zip(order, (*outer, lane), strict=True))
+                *spatial, feature = (index[d] for d in range(len(sizes)))
+                offset = start
+                for i, pitch in zip((*spatial, feature), pitches, strict=True):
+                    offset = ix.add(offset, ix.multiply(i, pitch))
+                at = [ix.add(first, i) for first, i in zip(firsts, spatial, strict=True)]
+                scope.store(regions, offset, self._element(image, at, feature))
+
+            write_lanes(scope, sizes[near], "lanes", copy)
         return Pointer(regions, start)
 
     def _element(self, image: Expr, padded: Sequence[Expr], feature: Expr) -> Expr:
@@ -203,11 +205,14 @@ class OrderedInput:
         bound = tuple(self.scope.bind(condition) for condition in conditions)
         return as_type(masked(value, bound), self.sums)
 
-    def _features_side_by_side(self) -> bool:
-        """Return whether the input is contiguous along features rather than along pixels."""
+    def _loop_side_by_side(self) -> int:
+        """Return the spatial dimension along which the input is contiguous; after all of them comes
+        that of features."""
         # By the layout: the memory of the operand has its dimensions in order, and what is
-        # computed from it mostly has them, too.
-        labels = self.convolved.labels
+        # computed from it mostly has them, too. Features that fill lanes are stored side by side.
+        spatial = self.convolved.labels.input_spatial
         dims = self.convolved.lhs.shape.dims
         longest = [d for d, extent in enumerate(dims) if extent > 1]
-        return not longest or longest[-1] != labels.input_spatial[-1]
+        is_few = self.convolved.features < _LANES
+        near = spatial if is_few else spatial[-1:]
+        return spatial.index(longest[-1]) if longest and longest[-1] in near else len(spatial)
