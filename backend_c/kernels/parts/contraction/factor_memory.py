@@ -27,7 +27,7 @@ from hlo.types import ElementType
 
 WIDEST = 32  # columns of the widest tile
 _VECTOR = 16  # columns of its vectors: a multiple of those of all others
-_FEW_ROWS = 42  # for which packing right factors takes longer than reading them in place
+_FEW_ROWS = 128  # for which packing right factors takes longer than reading them in place
 _STEPS = 64  # of computed right factors that are written to the stack before they are packed
 
 
