@@ -3,8 +3,9 @@
 In drawn programs of one instruction some elements of the arguments may be any number of an
 interval, others, and all NaN, are certain. The interpreter's exact result of numbers inside must be
 in the enclosure of the program's result, whatever the budget. Programs that mean nothing for the
-numbers, or whose result the language leaves open, are left out. Prints what is not enclosed, with
-the seed; the exit status is 1 if anything is not.
+numbers, or whose result the language leaves open, are left out. With ``--compilers N`` so must be
+what N legal compilers of each budget (:mod:`selftest.legal_compilers.compiler`) make of these
+numbers. Prints what is not enclosed, with the seed; the exit status is 1 if anything is not.
 
 In campaigns (:mod:`selftest.soundness`) operands are uncertain only after other instructions.
 """
@@ -33,6 +34,9 @@ from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Enclosure, contains, is_nan, point
 from interp.envelope.evaluation import enclose
 from interp.exact.conversion import type_of
+from interp.values import Value
+from selftest.legal_compilers.compiler import Perturbed
+from selftest.legal_compilers.errors import MODES
 
 BUDGETS = (EXACT, XLA_CPU, UNKNOWN)
 OPCODES = tuple(sorted(set(GENERATORS) - having(EFFECT)))
@@ -41,19 +45,21 @@ _ELEMENTS = 64  # of an array, at most
 
 @dataclass(frozen=True, slots=True)
 class Escape:
-    """An element of an exact result that is not enclosed."""
+    """An element of a legal result that is not enclosed; ``how`` names the budget, and the
+    compiler if there is one."""
 
     module: hlo.Module
     seed: str
-    budget: Budget
+    how: str
     element: str
 
     def __str__(self) -> str:
-        return f"{hlo.format(self.module)}\nseed {self.seed!r}, {self.budget.name}: {self.element}"
+        return f"{hlo.format(self.module)}\nseed {self.seed!r}, {self.how}: {self.element}"
 
 
-def escapes(opcode: str, seed: int) -> Iterator[Escape]:
-    """Draw a program of an opcode, and yield an element of each result that is not enclosed."""
+def escapes(opcode: str, seed: int, compilers: int = 0) -> Iterator[Escape]:
+    """Draw a program of an opcode, and yield an element of each result that is not enclosed: of the
+    exact one, and of those of some compilers of each budget."""
     name = f"{opcode} {seed}"
     module = single_op(Seeded(name), opcode, max_elements=_ELEMENTS)
     inside, *others = (arguments(Seeded(f"{name} {n}"), module) for n in range(3))
@@ -68,10 +74,24 @@ def escapes(opcode: str, seed: int) -> Iterator[Escape]:
         return
     for budget in BUDGETS:
         legal = enclose(module, *around, peer=budget).result
-        for result, enclosure in zip(arrays_of(exact), arrays_of(legal), strict=True):
-            element = _not_enclosed(np.asarray(result), enclosure)
-            if element is not None:
-                yield Escape(module, name, budget, element)
+        for how, results in (("", exact), *_perturbed(module, inside, budget, seed, compilers)):
+            for result, enclosure in zip(arrays_of(results), arrays_of(legal), strict=True):
+                element = _not_enclosed(np.asarray(result), enclosure)
+                if element is not None:
+                    yield Escape(module, name, budget.name + how, element)
+
+
+def _perturbed(
+    module: hlo.Module, inside: Sequence[Value], budget: Budget, seed: int, compilers: int
+) -> Iterator[tuple[str, Value]]:
+    """Yield the results of some legal compilers of a budget, each with a description of it."""
+    if budget is EXACT:  # it has one
+        return
+    for number in range(compilers):
+        mode = MODES[(seed + number) % len(MODES)]
+        compiler = Perturbed(budget, seed * compilers + number, mode)
+        with np.errstate(all="ignore"):
+            yield f", compiler {number}, {mode}", compiler(module, *inside)
 
 
 def _around(rng: np.random.Generator, inside: Any, *others: Any) -> Any:
@@ -133,11 +153,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("opcodes", nargs="*", default=OPCODES, help="all, if none is given")
     parser.add_argument("--programs", type=int, default=20, help="of each opcode")
     parser.add_argument("--seed", type=int, default=0, help="of the first")
+    parser.add_argument("--compilers", type=int, default=0, help="perturbed ones of each budget")
     given = parser.parse_args(words)
     status = 0
     for opcode in given.opcodes:
         for seed in range(given.seed, given.seed + given.programs):
-            for found in escapes(opcode, seed):
+            for found in escapes(opcode, seed, given.compilers):
                 print(found)
                 status = 1
     return status

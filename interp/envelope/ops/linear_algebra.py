@@ -27,6 +27,7 @@ from interp.envelope.enclosure import (
 )
 from interp.exact.conversion import type_of
 from interp.ops import linear_algebra as exact
+from interp.ops.elementwise import complex_
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
@@ -39,6 +40,7 @@ _FFT_UNITS = 8.0
 _FFT_LOST = 32.0
 _CONTRACTING = 0.5  # what is added up without end is at most twice the first term
 _LEAST_UNIT = 2.0**-48  # the rules themselves compute in float64
+_TINY = 2.0**-1074  # the least number of float64
 _SMALL = 0.1  # a first-order bound holds for perturbations below this
 
 
@@ -91,7 +93,8 @@ def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
     if not lower:
         factor = _transposed(factor).conj()
     magnitudes, inverse = np.abs(factor), np.abs(_inverse(factor))
-    backward = units * _unit(operand.low) * (magnitudes @ _transposed(magnitudes))
+    tiny = operand.shape[-1] * _least(type_of(operand.low.real))  # of products that underflow
+    backward = units * _unit(operand.low) * (magnitudes @ _transposed(magnitudes)) + tiny
     change = inverse @ (backward + _symmetric(radius, lower)) @ _transposed(inverse)
     known = np.asarray((change.sum(axis=-1) < _CONTRACTING).all(axis=-1))[..., None, None]
     change = np.where(known, change, 0.0)
@@ -217,13 +220,23 @@ def triangular_solve(
     if not left_side:
         matrix, matrix_radius = _transposed(matrix), _transposed(matrix_radius)
         right, right_radius = _transposed(right), _transposed(right_radius)
-    inverse = np.abs(_inverse(matrix))
-    most = inverse @ np.abs(right)
+    lost = a.shape[-1] * _least(type_of(value.real))  # of sums of products that underflow
+    right_radius = right_radius + lost
+    exponents = _exponents_of_diagonals(matrix)
+    matrix, right = (_divided(x, exponents) for x in (matrix, np.abs(right)))
+    matrix_radius, right_radius = (
+        _divided(x, exponents) + _TINY for x in (matrix_radius, right_radius)
+    )
+    inverse = _inverse_bound(matrix)
+    most = inverse @ right
     units = 4 * (a.shape[-1] + 2) * _unit(value)
     magnitudes = np.abs(matrix) @ most
+    # Of an inverted block underflow takes elements before they meet the right sides.
+    of_inverse = np.minimum(inverse, _divided(np.asarray(lost), -_transposed(exponents))) @ right
+    right_radius = right_radius + np.abs(matrix) @ of_inverse
     error = inverse @ (units * magnitudes + matrix_radius @ most + right_radius)
     # An unknown or a product may overflow, which goes into the rows that are solved later.
-    largest = np.maximum(magnitudes, most)
+    largest = np.maximum(_divided(magnitudes, -exponents), most)
     fits = (largest < _most(value) / 2).all(axis=-2, keepdims=True)
     error = np.where(fits, error, np.inf)
     change = (inverse @ (units * np.abs(matrix) + matrix_radius)).sum(axis=-1)
@@ -231,6 +244,28 @@ def triangular_solve(
     error = np.where(change < _CONTRACTING, error / (1 - np.minimum(change, _CONTRACTING)), np.inf)
     wide = exact.triangular_solve(*(_middle(x)[0] for x in (a, b)), **given)
     return _around(wide, error if left_side else _transposed(error), value.dtype)
+
+
+def _exponents_of_diagonals(matrix: Array) -> Array:
+    """Return the binary exponents of the diagonal elements, one for each row. Rows are divided by
+    these powers of two, as the inverse of a matrix of large numbers underflows."""
+    diagonals = np.abs(np.diagonal(matrix, axis1=-2, axis2=-1))[..., None]
+    return np.where(np.isfinite(diagonals), np.frexp(diagonals)[1], 0)
+
+
+def _divided(values: Array, exponents: Array) -> Array:
+    """Divide by powers of two, exactly but for what becomes subnormal, which loses less than
+    ``_TINY``."""
+    if values.dtype.kind != "c":
+        return np.asarray(np.ldexp(values, -exponents))
+    return complex_(*(np.ldexp(part, -exponents) for part in (values.real, values.imag)))
+
+
+def _inverse_bound(matrix: Array) -> Array:
+    """Bound the magnitudes of the inverse of a triangular matrix, with what underflow takes of
+    them."""
+    inverse, size = np.abs(_inverse(matrix)), matrix.shape[-1]
+    return np.asarray(inverse + inverse @ (np.abs(matrix) @ np.full((size, size), size * _TINY)))
 
 
 def _operated(matrix: Array, lower: bool, unit_diagonal: bool, transpose_a: str) -> Array:

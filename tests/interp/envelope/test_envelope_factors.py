@@ -99,3 +99,35 @@ def test_an_unknown_that_overflows_goes_into_later_rows() -> None:
             point(triangle), point(right), left_side=True, lower=True
         )
     assert contains(judged, np.array([[np.inf], [-np.inf]], np.float32)).all()
+
+
+def test_an_inverse_below_the_normal_range_carries_uncertainty_on() -> None:
+    """The inverse has 1e-392, which is 0 in f64, and moves the first unknown by 1e-198."""
+    triangle = np.array([[1e196, -1.0], [0.0, 1e196]])
+    right = Enclosure(np.array([[3.0], [0.0]]), np.array([[3.0], [1e194]]), np.zeros((2, 1), bool))
+    for peer in (budget.EXACT, budget.XLA_CPU):
+        with budget.using(peer):
+            judged = linear_algebra.triangular_solve(point(triangle), right, left_side=True)
+        for unknown in (3e-196, 3.01e-196):
+            assert contains(judged, np.array([[unknown], [5e-3]])).all()
+        assert not contains(judged, np.array([[3.1e-196], [5e-3]])).all()
+
+
+def test_an_inverted_block_may_be_flushed() -> None:
+    """XLA:CPU inverts blocks of 3e38 on the diagonal, and gives zeros."""
+    triangle, right = np.eye(2, dtype=np.float32) * 3e38, np.full((2, 1), 1e38, np.float32)
+    with budget.using(budget.XLA_CPU):
+        judged = linear_algebra.triangular_solve(
+            point(triangle.astype(np.float32)), point(right), left_side=True
+        )
+    assert contains(judged, np.zeros((2, 1), np.float32)).all()
+    assert not contains(judged, np.ones((2, 1), np.float32)).any()
+
+
+def test_a_product_that_is_flushed_goes_into_a_pivot() -> None:
+    """1e-19 squared is subnormal; without it the pivot is the root of 1e-37, not of 9e-38."""
+    matrix = np.array([[1, 1e-19], [1e-19, 1e-37]], np.float32)
+    factor = np.array([[1, 0], [1e-19, np.sqrt(1e-37)]], np.float32)
+    with budget.using(budget.XLA_CPU):
+        judged = linear_algebra.cholesky(point(matrix), lower=True)
+    assert contains(judged, factor).all() and not is_wide(judged, factor)[0].any()
