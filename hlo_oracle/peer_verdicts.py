@@ -195,16 +195,19 @@ def examined(
     """Run a started peer on a program, unless its behaviour is undefined, and judge its results.
     Where the envelope alone cannot tell, the peer is also asked for intermediate values.
     ``equivalent`` rewrites a program that the peer refuses, so that it may take that."""
-    from fuzz.judge.undefined_behaviour import left_open, undefined
+    from fuzz.judge.undefined_behaviour import damaging, left_open, undefined
 
     arrays = list(arrays_of(values))
-    why = undefined(module, arrays)
+    why = damaging(module, arrays)
     if why is not None:
         return Examination(refused=f"the program means nothing: {why}")
     answer, instead = run(text, arrays), None
     if answer.error is not None and equivalent is not None:
         module, answer, instead = _asked_again(run, module, arrays, answer, equivalent)
     if answer.crash is not None:
+        why = undefined(module, arrays)
+        if why is not None:
+            return Examination(refused=f"the program means nothing: {why}")
         return Examination(crash=_first_line(answer.crash))
     if answer.outputs is None:
         return Examination(refused=_first_line(answer.error or ""))
@@ -215,6 +218,8 @@ def examined(
     why = left_open(module, arrays) if _is_wrong(found) else None
     openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
     opened = tuple(map(str, openings[:_MOST_LINES]))
+    disorder = undefined(module, arrays) if found.counts.get(UNDETERMINED) else None
+    opened = opened if disorder is None else (disorder, *opened)
     return Examination(answer.compile, answer.run, found, why, opened, instead=instead)
 
 

@@ -9,26 +9,33 @@ from typing import Any
 
 import numpy as np
 
+from fuzz.judge.weak_orders import disorder, symmetry
 from hlo.attributes import Window
 from hlo.bit_equality import differences
 from hlo.errors import Error
-from hlo.module import Module
+from hlo.module import Computation, Instruction, Module
 from hlo.types import C64, PRED, ArrayShape, is_bounded
 from hlo.values import Array
 from hlo.walk import Callee, Op, column
 from interp.bounded_arrays import any_bounds
 from interp.evaluator import Evaluation
+from interp.prepared import Compute
 from interp.windows import places
 
 _FUEL = 1 << 18
-_MOST = 64  # elements of a row, and rows, of which all pairs are compared
 
 
 def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
-    """Return why a program is undefined for its arguments, or None: a comparator that is no strict
-    weak order, a size below 0 or above the bound, a dynamic-reshape to another number of
-    elements."""
+    """Return why a program is undefined for its arguments, and at which instruction, or None: a
+    comparator that is no strict weak order, a size below 0 or above the bound, a dynamic-reshape to
+    another number of elements."""
     return _first_of(_MEANINGLESS, module, arrays)
+
+
+def damaging(module: Module, arrays: Sequence[Any]) -> str | None:
+    """Return why a program may damage the process that runs it, or never end, as :func:`undefined`
+    does, or None. A sort with NaN that is level with all numbers gives some order of them."""
+    return _first_of(_DAMAGING, module, arrays)
 
 
 def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
@@ -45,13 +52,14 @@ def _first_of(checks: Checks, module: Module, arrays: Sequence[Any]) -> str | No
     if not watched and not tells_sizes:
         return None
     found: list[str] = []
+    at = _Current()
     ops = dict(column("interp.ops"))
     for name, check in watched.items():
         op = ops[name]
-        ops[name] = Op(_watched(op.function, check, found), op.given, op.home)
+        ops[name] = Op(_watched(op.function, check, found, at), op.given, op.home)
     tell = found.append if tells_sizes else None
     with suppress(Error):
-        Evaluation(module, _FUEL, ops=ops, tell_open=tell).result(arrays)
+        Evaluation(module, _FUEL, ops=ops, tell_open=tell, observer=at).result(arrays)
     return found[0] if found else None  # also if the program went no further
 
 
@@ -60,44 +68,41 @@ def _has(module: Module, name: str) -> bool:
     return any(i.opcode == opcode for c in module.computations for i in c.instructions)
 
 
+class _Current:
+    """Observe the instruction that is evaluated."""
+
+    def __init__(self) -> None:
+        self.name = ""
+
+    def begins(self, computation: Computation, arguments: Sequence[Any]) -> None:
+        """Ignore arguments."""
+
+    def observed(
+        self, computation: Computation, instruction: Instruction, compute: Compute
+    ) -> Compute:
+        """Note an instruction before it is computed."""
+
+        def noted(*operands: Any) -> Any:
+            self.name = instruction.name
+            return compute(*operands)
+
+        return noted
+
+
 def _watched(
-    function: Callable[..., Any], check: Callable[..., str | None], found: list[str]
+    function: Callable[..., Any],
+    check: Callable[..., str | None],
+    found: list[str],
+    at: _Current,
 ) -> Callable[..., Any]:
     def of(*operands: Any, **attributes: Any) -> Any:
+        name = at.name  # which a callee may change
         why = check(*operands, **attributes)
         if why is not None:
-            found.append(why)
+            found.append(f"%{name}: {why}")
         return function(*operands, **attributes)
 
     return of
-
-
-def _sorts(
-    *operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Any], **_: Any
-) -> str | None:
-    (dimension,) = dimensions
-    rows = [np.moveaxis(x, dimension, -1) for x in operands]
-    if rows[0].size == 0 or rows[0].shape[-1] < 2:
-        return None
-    rows = [x.reshape(-1, x.shape[-1])[:_MOST, :_MOST] for x in rows]
-    count, length = rows[0].shape
-    sides = [np.broadcast_to(x[:, :, None], (count, length, length)) for x in rows]
-    pairs = [side for lhs in sides for side in (lhs, np.swapaxes(lhs, 1, 2))]
-    flat = to_apply(*(np.ascontiguousarray(x).reshape(-1) for x in pairs))
-    before = np.broadcast_to(flat, (count * length * length,)).reshape(sides[0].shape)
-    return None if _is_strict_weak_order(before) else "a sort by what is no strict weak order"
-
-
-def _is_strict_weak_order(before: Array) -> bool:
-    after = np.swapaxes(before, 1, 2)
-    if np.any(before & after):  # no element before itself, and no two before each other
-        return False
-    return all(_is_transitive(x) for x in (before, ~before & ~after))
-
-
-def _is_transitive(related: Array) -> bool:
-    numbers = related.astype(np.float32)
-    return not np.any((numbers @ numbers > 0) & ~related)
 
 
 def _sizes(
@@ -160,11 +165,12 @@ def _scatters(
 
 Checks = Mapping[str, Callable[..., str | None]]
 
-_MEANINGLESS: Checks = {
-    "sort": _sorts,
+_DAMAGING: Checks = {
+    "sort": symmetry,
     "set_dimension_size": _sizes,
     "dynamic_reshape": _reshapes,
 }
+_MEANINGLESS: Checks = {**_DAMAGING, "sort": disorder}
 _OPEN: Checks = {
     "bitcast": _makes_preds,
     "bitcast_convert": _makes_preds,

@@ -189,7 +189,7 @@ def test_what_the_language_leaves_open_is_undetermined() -> None:
     )  # fmt: skip
     assert found.counts is not None and found.counts["outside"] == 0
     assert found.counts["undetermined"] == 4 and not found.outside
-    assert found.undetermined == ("the result is open: a fold from what is no identity",)
+    assert found.undetermined == ("the result is open: %r: a fold from what is no identity",)
     fine = OPEN.replace("constant(1)", "constant(0)")
     module = hlo.parse(fine)
     found = peer_verdicts.judged(
@@ -213,6 +213,45 @@ ENTRY main { x = f32[4] parameter(0)
     )  # fmt: skip
     assert found.crash is None and found.refused is not None
     assert found.refused.startswith("the program means nothing: ")
+
+
+SORTED = """HloModule sorted
+greater { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=GT }
+ENTRY main { x = f32[4] parameter(0)
+  s = f32[4] sort(x), dimensions={0}, to_apply=greater
+  y = f32[4] negate(x)
+  ROOT r = (f32[4], f32[4]) tuple(s, y) }
+"""
+
+
+class OfSorted(Fake):
+    """A compiler that shows no values in between."""
+
+    def __call__(self, text: str, arrays: object) -> Answer:
+        return self.answer if text == SORTED else Answer(error="no other program")
+
+
+def test_a_nan_in_a_sort_leaves_that_open_alone() -> None:
+    x = np.float32([1, np.nan, 3, 2])
+    module = hlo.parse(SORTED)
+    exact = interp.evaluate(module, x)
+    for negated, outside in ((-x, 0), (x, 3)):
+        answer = OfSorted(Answer(outputs=(x[::-1].copy(), negated)))
+        found = peer_verdicts.judged(
+            answer,  # type: ignore[arg-type]
+            XLA_CPU, module, SORTED, (x,), exact=exact, seed=0,
+        )  # fmt: skip
+        assert found.counts is not None and found.counts["outside"] == outside
+        assert found.counts["undetermined"]
+        assert "%s: a sort by what is no strict weak order" in found.undetermined[0]
+    crash = Fake(Answer(crash="SIGSEGV"))
+    found = peer_verdicts.judged(
+        crash,  # type: ignore[arg-type]
+        XLA_CPU, module, SORTED, (x,), exact=exact, seed=0,
+    )  # fmt: skip
+    assert found.crash is None and "element [1] (nan)" in str(found.refused)
 
 
 LAID_OUT = """HloModule laid_out

@@ -28,7 +28,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.fold_orders import on_points
-from interp.exact.conversion import widened
+from interp.exact.conversion import type_of, widened
 
 __all__ = ["sort", "topk"]
 
@@ -95,10 +95,10 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
     lows = tuple(row.low for row in rows)
     order = stable_sort.sorting_order(lows, comparator)
     inside = [np.take_along_axis(x, order, -1) for x in lows]
-    groups, orderly = _compared(inside, comparator)
+    groups, orderly = _compared(inside, read, comparator)
     if any(is_nan(x).any() for x in inside):  # whose signs are open
         others = [np.where(is_nan(x), -x, x) if is_nan(x).any() else x for x in inside]
-        with_others, orderly_too = _compared(others, comparator)
+        with_others, orderly_too = _compared(others, read, comparator)
         orderly &= orderly_too & (with_others == groups).all(axis=-1, keepdims=True)
     ranks = _certain_ranks(order, groups, is_stable)
     if budget.current() is not budget.EXACT:
@@ -116,7 +116,8 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
     results = [_placed(row, ranks) for row in rows]
     if direction:
         ends = [_in_order(end, direction < 0) for end in keys[0].ends()]
-        by_ends = Enclosure(ends[0], ends[-1], np.broadcast_to(np.False_, ends[0].shape))
+        low, high = _with_either_zero(ends[0], ends[-1])
+        by_ends = Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
         results[read[0]] = where(uncertain, by_ends, results[read[0]])
     return results
 
@@ -130,10 +131,13 @@ def _read(to_apply: Callee[Any]) -> list[int]:
     return sorted({n // 2 for n, p in enumerate(computation.parameters) if p.name in used})
 
 
-def _compared(inside: Sequence[Array], comparator: Callee[Any]) -> tuple[Array, Array]:
+def _compared(
+    inside: Sequence[Array], read: Sequence[int], comparator: Callee[Any]
+) -> tuple[Array, Array]:
     """Number the groups of equal elements in sorted rows, and test in which rows the comparator is
     a consistent order: for elements 1, 2, 4, … apart, and for each element beside the last one of
-    the group before and the first one of the next. It fails with a NaN, which is equal to all."""
+    the group before, the first one of the next, and the first number of its own. It fails with a
+    NaN that is equal to numbers that differ."""
     size = inside[0].shape[-1]
     before = _beside(inside, comparator, 1, forwards=True)
     groups = np.zeros(inside[0].shape, np.int64)
@@ -147,7 +151,8 @@ def _compared(inside: Sequence[Array], comparator: Callee[Any]) -> tuple[Array, 
             orderly &= (found == (ahead & forwards)).all(axis=-1, keepdims=True)
         apart *= 2
     before = np.concatenate([np.ones((*before.shape[:-1], 1), np.bool_), before], axis=-1)
-    return groups, np.asarray(orderly & _beside_groups(inside, comparator, before))
+    orderly &= _beside_groups(inside, comparator, before)
+    return groups, np.asarray(orderly & _beside_numbers(inside, read, comparator, groups))
 
 
 def _beside_groups(inside: Sequence[Array], comparator: Callee[Any], begins: Array) -> Array:
@@ -168,6 +173,28 @@ def _beside_groups(inside: Sequence[Array], comparator: Callee[Any], begins: Arr
         behind = comparator(*(side for pair in pairs for side in pair[::-1]))
         orderly &= ~(there & ~(ahead & ~behind)).any(axis=-1, keepdims=True)
     return orderly
+
+
+def _beside_numbers(
+    inside: Sequence[Array], read: Sequence[int], comparator: Callee[Any], groups: Array
+) -> Array:
+    """Test in which rows no element comes before or after the first of its group in whose operands
+    that the comparator reads there is no NaN."""
+    size = groups.shape[-1]
+    if not any(is_nan(inside[number]).any() for number in read):
+        return np.ones((*groups.shape[:-1], 1), np.bool_)
+    places = np.broadcast_to(np.arange(size), groups.shape)
+    numbers = ~np.logical_or.reduce([is_nan(inside[number]) for number in read])
+    first = np.full(groups.size, size)
+    number = groups.reshape(-1) + np.repeat(np.arange(groups.size // size) * size, size)
+    np.minimum.at(first, number, np.where(numbers, places, size).reshape(-1))
+    first = first[number].reshape(groups.shape)
+    there = first < size
+    others = [np.take_along_axis(x, np.where(there, first, 0), -1) for x in inside]
+    apart = np.zeros(groups.shape, np.bool_)
+    for pairs in (zip(others, inside, strict=True), zip(inside, others, strict=True)):
+        apart |= comparator(*(side for pair in pairs for side in pair))
+    return np.asarray(~(there & apart).any(axis=-1, keepdims=True))
 
 
 def _beside(
@@ -245,6 +272,21 @@ def _direction(
 def _in_order(end: Array, falls: bool) -> Array:
     order = np.argsort(widened(end), axis=-1, kind="stable")
     return np.take_along_axis(end, order[..., ::-1] if falls else order, -1)
+
+
+def _with_either_zero(low: Array, high: Array) -> tuple[Array, Array]:
+    """Admit zeros of either sign at each place of a zero, in rows that have both: in which order
+    they come depends on the comparator."""
+    ends = low, high
+    if not type_of(low).is_float:
+        return ends
+    zeros = [end == 0 for end in ends]
+    negative = np.logical_or(*(x & np.signbit(end) for x, end in zip(zeros, ends, strict=True)))
+    positive = np.logical_or(*(x & ~np.signbit(end) for x, end in zip(zeros, ends, strict=True)))
+    has_both = negative.any(axis=-1, keepdims=True) & positive.any(axis=-1, keepdims=True)
+    either = np.logical_and(*zeros) & has_both
+    zero = np.zeros((), low.dtype)
+    return np.where(either, -zero, low), np.where(either, zero, high)
 
 
 def _placed(row: Enclosure, ranks: _Ranks) -> Enclosure:

@@ -137,3 +137,30 @@ ENTRY e {{ x = f32[4] parameter(0)
     values = legal[0] if isinstance(legal, tuple) else legal
     for row in ([np.nan, 3, 2, 1], [3, 2, 1, np.nan]):
         assert contains(values, np.float32(row)).all()
+
+
+@pytest.mark.parametrize("keys", [[3, np.nan, np.nan, 4], [np.nan, 4, np.nan, np.nan, 3, np.nan]])
+def test_a_nan_that_is_level_with_all_leaves_the_order_open(keys: list[float]) -> None:
+    """Stable sorts, too, may compare 3 with 4, or only neighbours; other rows have one order."""
+    given = {"dimensions": (1,), "to_apply": _comparator("GT"), "is_stable": True}
+    x = np.float32([keys, range(len(keys))])
+    y = np.arange(x.size, dtype=np.float32).reshape(x.shape)
+    with budget.using(budget.XLA_CPU):
+        sorted_keys, others = sorting.sort(point(x), point(y), **given)
+    for order in np.random.default_rng(0).permuted([range(len(keys))] * 20, axis=1):
+        assert contains(sorted_keys, x[:, order])[0].all()
+        assert contains(others, y[:, order])[0].all()
+    assert contains(others, y[:, ::-1])[1].all() and not contains(others, y)[1].all()
+
+
+def test_zeros_of_both_signs_come_in_total_order() -> None:
+    text = """HloModule m
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER }
+ENTRY e { x = f32[3] parameter(0)
+  ROOT r = f32[3] sort(x), dimensions={0}, to_apply=less, is_stable=true }
+"""
+    given = Enclosure(np.float32([0, -0.0, 1]), np.float32([0, -0.0, 2]), np.zeros(3, np.bool_))
+    legal = enclose(hlo.parse(text), given, peer=budget.EXACT).result
+    assert contains(legal, np.float32([-0.0, 0, 1.5])).all()
