@@ -16,9 +16,9 @@ from selftest.bug_signatures import FOUND, Failure, expressions, read, shown_val
 
 SIGNATURES = read()
 PROGRAMS = sorted(
-    path for path in FOUND.glob("*/*.hlo") if path.stem == "reduced" or "invalid" in str(path)
+    path for path in FOUND.rglob("*.hlo") if path.stem == "reduced" or "invalid" in str(path)
 )
-NAMES = [f"{path.parent.name}-{path.stem}" for path in PROGRAMS]
+NAMES = ["-".join(path.relative_to(FOUND).with_suffix("").parts) for path in PROGRAMS]
 
 
 def failure_of(program: Path) -> Failure:
@@ -45,7 +45,7 @@ def test_each_bug_has_signatures() -> None:
 @pytest.mark.parametrize("program", PROGRAMS, ids=NAMES)
 def test_a_bug_matches_its_own_signature_alone(program: Path) -> None:
     failure = failure_of(program)
-    assert SIGNATURES.matching(failure) == (program.parent.name,)
+    assert SIGNATURES.matching(failure) == (program.relative_to(FOUND).parts[0],)
     elsewhere = replace(failure, kind="crash: new.cc:1]", detail="F0101 new.cc:1] Check failed: a")
     if failure.oracle == "xla":
         assert SIGNATURES.matching(elsewhere) == ()
@@ -112,6 +112,12 @@ NEW = {
         NUMBER,
         "x = f64[] parameter(0)\nROOT r = f64[] log-plus-one(x)",
         "actual 0.5 (0x0) expected 0.6931471805599453 (0x0) legal",
+    ),
+    "a quotient by a broadcast that is too large for a divisor of 2^126": made(
+        NUMBER,
+        "x = f32[2,9] parameter(0)\ny = f32[2] parameter(1)\n"
+        "b = f32[2,9] broadcast(y), dimensions={0}\nROOT r = f32[2,9] divide(x, b)",
+        "actual 0.0 (0x00000000) expected 5.0 (0x40a00000) legal 4.9999995 to 5.0000005",
     ),
     "a quotient of a product": made(
         NUMBER,
@@ -186,7 +192,14 @@ def test_what_is_like_a_bug_is_new(failure: Failure) -> None:
     assert SIGNATURES.matching(failure) == ()
 
 
+ROWS = (
+    "x = f32[2,9] parameter(0)\ny = f32[2] parameter(1)\n"
+    "b = f32[2,9] broadcast(y), dimensions={0}\nROOT r = f32[2,9] divide(x, b)"
+)
 VARIANTS = {
+    "division_by_a_large_number": made(
+        NAN, ROWS, "actual nan (0x7fc00000) expected inf (0x7f800000) legal inf only"
+    ),
     "gather_at_unsigned_constant": made(
         NUMBER,
         "x = s32[2] constant({0, 1})\ni = u64[1,1] constant({{9223372036854775810}})\n"
