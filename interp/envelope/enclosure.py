@@ -208,6 +208,14 @@ def where(mask: Array, one: Enclosure, other: Enclosure) -> Enclosure:
     return moved(lambda a, b: np.asarray(np.where(mask, a, b)), one, other)
 
 
+def nan_where(mask: Array, other: Enclosure) -> Enclosure:
+    """Replace elements by NaN alone, if their type has one."""
+    if not is_ever(mask):
+        return other
+    lost = np.full(other.shape, np.nan, other.low.dtype)  # of f4 and f6 a number
+    return where(mask & is_nan(lost), point(lost), other)
+
+
 def hull(one: Enclosure, other: Enclosure) -> Enclosure:
     """Enclose the union of two enclosures."""
     low = least_of(one.low, other.low)

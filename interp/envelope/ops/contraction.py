@@ -31,6 +31,7 @@ from interp.envelope.enclosure import (
     hull,
     is_nan,
     moved,
+    nan_where,
     point,
     represents_infinity,
     rounded_down,
@@ -352,16 +353,21 @@ def with_specials(
     product: Product,
 ) -> Enclosure:
     """Replace sums that have infinite or NaN factors: by the exact result if the operands are
-    certain (also if subnormals are flushed) and no partial sum of the finite terms overflows, else
-    by anything. ``exactly`` is None where the language leaves the result open."""
+    certain (also if subnormals are flushed) and no partial sum of the finite terms overflows, by
+    NaN if one is certain, else by anything. ``exactly`` is None where the language leaves the
+    result open."""
     special = [(~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan) for x in operands]
     if not any(x.any() for x in special):
         return result
     one, other = (x.astype(np.float64) for x in special)
     met = (product(one, np.ones_like(other)) + product(np.ones_like(one), other)) > 0
     opened = where(met, anything(result.shape, result.element_type), result)
-    if exactly is None or not all(all_certain(flushed(x)) for x in operands):
+    if exactly is None:
         return opened
+    if not all(all_certain(flushed(x)) for x in operands):
+        one, other = ((is_nan(x.low) & x.nan).astype(np.float64) for x in operands)
+        lost = (product(one, np.ones_like(other)) + product(np.ones_like(one), other)) > 0
+        return nan_where(lost, opened)
     value = exactly(operands[0].low, operands[1].low)
     overflows = np.isinf(result.low) & np.isinf(result.high)
     return where(met & ~overflows, Enclosure(value, value, is_nan(value)), opened)

@@ -22,6 +22,7 @@ from interp.envelope.enclosure import (
     largest,
     least,
     moved,
+    nan_where,
     point,
     where,
 )
@@ -269,8 +270,10 @@ def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
         for x, mask in zip((value, update), special)
     ]
     result = _of_finite(zeroed[0], zeroed[1], scattered)
-    met = scattered(*(x.astype(value.low.dtype) for x in special)) != 0
-    return where(met, anything(result.shape, result.element_type), result)
+    met = scattered(*(x.astype(np.float64) for x in special)) != 0
+    opened = where(met, anything(result.shape, result.element_type), result)
+    lost = scattered(*((is_nan(x.low) & x.nan).astype(np.float64) for x in (value, update))) != 0
+    return nan_where(lost, opened)
 
 
 def _of_finite(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:

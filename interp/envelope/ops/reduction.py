@@ -18,10 +18,10 @@ from interp.envelope.enclosed_values import hull_of, spread
 from interp.envelope.enclosure import (
     Enclosure,
     Value,
-    all_certain,
     anything,
     between,
     finfo,
+    is_certain,
     is_nan,
     moved,
     outward,
@@ -230,12 +230,21 @@ def with_specials(
     total: Callable[[Array], Array],
 ) -> Enclosure:
     """Replace sums, where ``known`` is set, by that of their infinities and NaNs alone, which is
-    the same in any order; only for certain operands."""
-    if not (all_certain(operand) and all_certain(init)):
-        return result
+    the same in any order, if these are certain; and all sums of a certain NaN by NaN."""
+
+    def met(one: Array, other: Array) -> Array:
+        return (total(one.astype(np.float64)) > 0) | other
+
+    special = [~np.isfinite(x.low) | ~np.isfinite(x.high) | x.nan for x in (operand, init)]
+    sure = [mask & is_certain(x) for mask, x in zip(special, (operand, init), strict=True)]
+    only = [
+        np.where(mask, x.low, 0).astype(np.float64)
+        for mask, x in zip(sure, (operand, init), strict=True)
+    ]
     with np.errstate(all="ignore"):
-        only = [np.where(np.isfinite(x), 0, x).astype(np.float64) for x in (operand.low, init.low)]
         value = (total(only[0]) + only[1]).astype(operand.low.dtype)
+    known = known & ~met(*(mask & ~one for mask, one in zip(special, sure, strict=True)))
+    known = known | met(*map(is_nan, only))
     return where(known, Enclosure(value, value, is_nan(value)), result)
 
 
