@@ -38,23 +38,24 @@ def _words(oracle: str, kind: str, is_flaky: bool) -> str:
 
 def is_known(findings: Path, suspect: Suspect) -> bool:
     """Return whether a finding covers a suspect: same oracle and kind, and, unless the kind
-    suffices, the same isolated instruction. If so, it is counted; the tenth, hundredth, … suspect
-    counts as unknown, so that it is reduced all the same."""
+    suffices, the same isolated instructions. If so, it is counted; of the latter, the tenth,
+    hundredth, … suspect counts as unknown, so that it is reduced all the same."""
     says_all = not suspect.told_by_reduction or _PLACED.match(suspect.kind) is not None
     if not says_all and suspect.isolated is None:
         return False
     for path, kept in _of_kind(findings, suspect):
-        if says_all or _told(suspect.isolated) in kept[_ISOLATED]:
-            # False for 10, 100, 1000, …
-            return str(atomic_files.count(path)).rstrip("0") != "1"
+        same = [*kept[_ISOLATED], [kept["blamed"], kept["opcodes"]]]
+        if says_all or _told(suspect.isolated) in same:
+            times = atomic_files.count(path)
+            return says_all or str(times).rstrip("0") != "1"  # False for 10, 100, 1000, …
     return False
 
 
 def siblings(findings: Path, suspect: Suspect) -> int:
     """Count the findings of the suspect's oracle and kind whose blamed instruction has the same
     opcode, and constants or not, whatever its types: mostly one defect. 0 without an isolated
-    one."""
-    if suspect.isolated is None:
+    one: several instructions may be wrong together in many ways."""
+    if suspect.isolated is None or suspect.several:
         return 0
     family = _family(suspect.isolated.blamed)
     return sum(_family(kept["blamed"]) == family for _, kept in _of_kind(findings, suspect))

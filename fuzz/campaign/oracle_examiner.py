@@ -19,7 +19,7 @@ from fuzz.campaign.program_findings import (
 )
 from fuzz.campaign.subject import Chunk, Finding, Suspect
 from fuzz.campaign.text_findings import text_finding
-from fuzz.judge.blame import alone, blamed
+from fuzz.judge.blame import alone, blamed, computing
 from fuzz.judge.failure import Judged
 from fuzz.oracles import Difference, LeftOut
 from fuzz.oracles.isolation import by_name, narrower
@@ -57,6 +57,7 @@ class OracleExaminer:
         found.count("counts", {"programs": len(cases)})
         for case in cases:
             found.count("coverage", covered(case))
+        seen: dict[object, str] = {}  # failures, and the oracle that found them
         for oracle, of in self.properties.items():
             for (example, case), outcome in zip(numbered, of(cases), strict=True):
                 match outcome:
@@ -66,7 +67,12 @@ class OracleExaminer:
                         found.count("counts", [f"{oracle}: left out, {reason}"])
                     case Difference():
                         found.count("counts", [f"{oracle}: violated"])
-                        found.suspects.extend(self._suspects(oracle, example, case, outcome))
+                        suspects = self._suspects(oracle, example, case, outcome)
+                        found.suspects.extend(
+                            suspect
+                            for suspect in suspects
+                            if seen.setdefault(_failure(suspect), oracle) == oracle
+                        )
         return found
 
     def _suspects(
@@ -84,7 +90,26 @@ class OracleExaminer:
             isolated = None if small is None else told_of(small)
             evidence = Evidence(oracle, outcome, case, small or case)
             kind, detail = outcome.kind, outcome.detail
-            yield Suspect(asked, kind, detail, example, is_program, evidence, isolated)
+            suspect = Suspect(asked, kind, detail, example, is_program, evidence, isolated)
+            # Crashes by damaged memory are not: they end a process for each program that is tried.
+            if small is None and outcome.blame is not None:
+                suspect = replace(suspect, narrowed=partial(self._narrowed, suspect))
+            yield suspect
+
+    def _narrowed(self, suspect: Suspect, seconds: float) -> Suspect:
+        """Cut a program none of whose instructions was seen to fail alone to those that fail; the
+        suspect as it is if it does not fail again."""
+        evidence: Evidence = suspect.evidence
+        with self._asked(evidence.oracle, evidence.found) as asked:
+            small = reduced_case(asked, evidence.begin, suspect.kind, seconds, is_plain=False)
+        if small is None:
+            return suspect
+        return replace(
+            suspect,
+            isolated=told_of(small),
+            several=len(computing(small.module.entry)) > 1,
+            evidence=replace(evidence, begin=small),
+        )
 
     def _isolated(
         self, oracle: str, case: Case, found: Difference
@@ -146,6 +171,14 @@ class Evidence:
     found: Difference
     case: Case
     begin: Case
+
+
+def _failure(suspect: Suspect) -> object:
+    """Identify a failure of an example, whichever oracle finds it: what fails with arguments most
+    often fails in the same way with constants instead, and is one defect."""
+    isolated = suspect.isolated
+    blamed = None if isolated is None else isolated.blamed.replace("constant ", "")
+    return suspect.example, suspect.kind, blamed
 
 
 def _finding(found: Difference, small: Case, original: Case) -> Finding:

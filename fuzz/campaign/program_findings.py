@@ -34,13 +34,20 @@ def told_of(case: Case) -> Told:
     return Told(blamed(case), opcodes(case.module) - _IN_MOST)
 
 
-def reduced_case(of: Property, case: Case, kind: str, seconds: float) -> Case | None:
+def reduced_case(
+    of: Property, case: Case, kind: str, seconds: float, *, is_plain: bool = True
+) -> Case | None:
     """Reduce a program while it violates a property with the same kind; None if it does not violate
-    it when tested alone."""
+    it when tested alone. Unless the result ``is_plain``, only cut it."""
     violation = Violation(of, kind)
     try:
         found = fuzz.reduce(
-            case.module, case.arrays, violation, seconds=seconds, taken=violation.take
+            case.module,
+            case.arrays,
+            violation,
+            seconds=seconds,
+            taken=violation.take,
+            is_plain=is_plain,
         )
         return Case(*found)
     except ArgumentError:  # there is nothing to reduce

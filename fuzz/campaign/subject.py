@@ -30,8 +30,10 @@ class Suspect:
 
     ``kind`` is equal for the same defect in other examples. If ``told_by_reduction``, different
     defects may share it, and only the reduced example tells them apart. ``isolated`` identifies the
-    instruction that fails alone, if one does. ``evidence`` is what the examiner needs to reduce the
-    example; it stays in its process.
+    instruction that fails alone, or, if there are ``several``, those that fail only together.
+    ``evidence`` is what the examiner needs to reduce the example; it stays in its process.
+    ``narrowed(seconds)`` isolates what is not isolated yet, if that can be done: the time is lost
+    if the kind alone says that the failure is known.
     """
 
     oracle: str
@@ -41,6 +43,8 @@ class Suspect:
     told_by_reduction: bool = False
     evidence: Any = None
     isolated: Told | None = None
+    several: bool = False
+    narrowed: Callable[[float], Suspect] | None = None
 
 
 @dataclass(slots=True)

@@ -57,12 +57,17 @@ class _Worker:
         return found
 
     def _examine(self, suspect: Suspect, number: int) -> None:
-        """Reduce and keep a failure that no finding covers. The more siblings it has, the less time
-        it gets: it is isolated already, and new defects are worth more."""
-        kept = self._directory.findings
+        """Reduce and keep a failure that no finding covers, also after it is cut. The more siblings
+        it has, the less time it gets: it is isolated already, and new defects are worth more."""
+        kept, seconds = self._directory.findings, self._reducing
         if findings.is_known(kept, suspect):
             return
-        seconds = self._reducing / _SHORTER ** findings.siblings(kept, suspect)
+        if suspect.narrowed is not None:
+            seconds /= 2
+            suspect = suspect.narrowed(seconds)
+            if findings.is_known(kept, suspect):
+                return
+        seconds /= _SHORTER ** findings.siblings(kept, suspect)
         small = self._examiner.reduced(suspect, number, seconds)
         origin = Origin(self._subject.seed, number, suspect.example)
         findings.keep(kept, suspect.oracle, small, origin, suspect.isolated)

@@ -34,9 +34,14 @@ def blamed(case: Case, failure: Failure | None = None, culprit: str | None = Non
 
 def culprit_in(computation: Computation, culprit: str | None) -> Instruction:
     """Return the last instruction of the culprit's opcode, else the last non-structural one."""
-    computing = [i for i in computation.instructions if i.opcode not in _STRUCTURAL]
-    named = [i for i in computing if i.opcode == culprit] or computing
+    able = computing(computation)
+    named = [i for i in able if i.opcode == culprit] or able
     return named[-1] if named else computation.root_instruction
+
+
+def computing(computation: Computation) -> list[Instruction]:
+    """List the non-structural instructions of a computation."""
+    return [i for i in computation.instructions if i.opcode not in _STRUCTURAL]
 
 
 def described(instruction: Instruction, there: Mapping[str, Instruction]) -> str:

@@ -17,6 +17,9 @@ from interp.values import Value, zeros
 Evaluate = Callable[[Module, tuple[Value, ...]], Value | None]
 
 _MOST_BYTES = 2 << 30  # of values that are recorded: the others are always computed
+# Instructions that are tried one by one before halves are: each alone takes a compiler less than
+# half of such a program, and most often one is to blame. Of longer programs halves are faster.
+_MOST_ALONE = 64
 _PENDING = having(PENDING)
 _ROOT = "outputs"
 # Each of these is nothing without what it names as its first operand.
@@ -24,8 +27,8 @@ _LINKED = ("-done", "-update")
 
 
 def cut(search: Search, evaluate: Evaluate) -> bool:
-    """Cut the entry computation, with the values of removed instructions from ``evaluate``; return
-    whether it became smaller."""
+    """Cut the entry computation, with the values of removed instructions from ``evaluate``, to one
+    instruction if one is interesting alone; return whether it became smaller."""
     case = search.best
     values = recorded(case, evaluate)
     if values is None:
@@ -35,6 +38,8 @@ def cut(search: Search, evaluate: Evaluate) -> bool:
     def first(parts: Iterable[Sequence[str]]) -> int | None:
         return search.first((only(case, values, frozenset(part)) for part in parts), "cut")
 
+    if 2 < len(names) <= _MOST_ALONE and first([name] for name in names) is not None:
+        return True
     return len(minimal(names, first)) < len(names)
 
 

@@ -74,6 +74,7 @@ def reduce(
     progress: Progress | None = None,
     at_once: Sequence[IsInteresting] = (),
     taken: Callable[[Any], object] | None = None,
+    is_plain: bool = True,
 ) -> tuple[Module, tuple[Value, ...]]:
     """Reduce a module and its arguments to small ones that are still interesting.
 
@@ -84,7 +85,8 @@ def reduce(
     the result is the same. After ``seconds`` the best program so far is returned; without that
     limit, equal input gives an equal result. ``progress`` is called for each smaller module with
     the step, the module, and how many were tried so far; ``taken`` with what ``is_interesting``
-    returned for it, and for the given module.
+    returned for it, and for the given module. Unless the result ``is_plain``, instructions are only
+    removed, and sizes, types and numbers stay.
     """
     first = is_interesting(module, tuple(arrays))
     if not first:
@@ -95,9 +97,10 @@ def reduce(
     with Search(Case(module, tuple(arrays)), at_once or (is_interesting,), limits) as search:
         with suppress(OutOfTime):
             _make_small(search, values)
-            _make_plain(search)
-            _make_small(search, values)
-            _make_plain(search)
+            if is_plain:
+                _make_plain(search)
+                _make_small(search, values)
+                _make_plain(search)
         return search.best.module, search.best.arrays
 
 

@@ -71,7 +71,7 @@ class Search:
         self.tried = 0
         self._limits = limits
         self._end = time.monotonic() + limits.seconds
-        self._known: set[bytes] = set()
+        self._known: set[bytes | None] = {_key(case)}
         self._only = asked[0]
         self._idle: SimpleQueue[IsInteresting] = SimpleQueue()
         for one in asked:

@@ -110,7 +110,8 @@ class Triager:
         if ours:  # no compiler was asked: this is what evaluating the program here raised
             found, verdict, why = Chunk(), UNREAD, ours[0].detail
         # Each program is of a group, which only its reduction tells.
-        told = Chunk(suspects=[replace(suspect, isolated=None) for suspect in found.suspects])
+        suspects = [replace(one, isolated=None, narrowed=None) for one in found.suspects]
+        told = Chunk(suspects=suspects)
         told.count("counts", {"programs": 1, verdict: 1})
         told.notes[name] = json.dumps((verdict, "; ".join((why, *self._notes))))
         return told

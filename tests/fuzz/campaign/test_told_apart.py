@@ -26,6 +26,7 @@ from fuzz.judge.blame import alone, blamed
 from fuzz.judge.failure import CRASH, Against, Failure, Judged, WrongStep
 from fuzz.oracles import ORACLES, Difference, Outcome
 from fuzz.oracles.compilers import judging
+from fuzz.oracles.equivalent import baked
 from fuzz.oracles.oracle import Oracle, Property, stateless
 from fuzz.peers.xla import Answer
 from fuzz.reducer.search import Case
@@ -142,9 +143,9 @@ def test_what_leaves_the_same_alone_is_not_reduced_again(
     def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
         return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
 
-    def kept(of: Property, case: Case, kind: str, seconds: float) -> Case | None:
+    def kept(of: Property, case: Case, kind: str, seconds: float, **given: bool) -> Case | None:
         reduced.append(case)
-        return reduced_case(of, case, kind, seconds)
+        return reduced_case(of, case, kind, seconds, **given)
 
     texts = [f"y = f32[2] {name}(x)\n  ROOT r = f32[2] power(y, x)" for name in _BEFORE]
     texts.insert(2, "ROOT r = f32[2] power(x, b)")
@@ -159,6 +160,48 @@ def test_what_leaves_the_same_alone_is_not_reduced_again(
     told = {one["blamed"]: one["times"] for one in findings.all_kept(tmp_path)}
     assert told == {"power(f32) -> f32": 5}
     assert len(reduced) == 2
+
+
+def _in_a_branch(before: str) -> hlo.Module:
+    """Return a program whose wrong power no value shows: it is in a branch."""
+    return hlo.parse(f"""HloModule m
+f {{
+  y = f32[2] parameter(0)
+  ROOT p = f32[2] power(y, y)
+}}
+ENTRY e {{
+  x = f32[2] parameter(0)
+  c = pred[] parameter(1)
+  y = f32[2] {before}(x)
+  ROOT r = f32[2] conditional(c, y, y), true_computation=f, false_computation=f
+}}
+""")
+
+
+def test_what_is_cut_to_the_same_is_not_reduced_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cutting finds what was not seen to fail alone: only the first is made plain."""
+    wrong = planted("power", lambda x: x + x.dtype.type(1))
+    plain = list[Case]()
+
+    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
+        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
+
+    def kept(of: Property, case: Case, kind: str, seconds: float, **given: bool) -> Case | None:
+        plain.extend([case] if given.get("is_plain", True) else [])
+        return reduced_case(of, case, kind, seconds, **given)
+
+    arrays = (np.array([0.5, 2], np.float32), np.array(True))
+    examples = [Case(_in_a_branch(before), arrays) for before in _BEFORE]
+    monkeypatch.setattr(oracle_examiner, "reduced_case", kept)
+    examiner = OracleExaminer(lambda number: examples, {"xla": judging(Against(run, XLA_CPU))})
+    monkeypatch.setattr(Plan, "opened", lambda plan, done: nullcontext(examiner))
+    plan = Plan(3, ("xla",), 4)
+    work(tmp_path, plan, range(1), 40.0)
+    (one,) = Directory(tmp_path, plan.facts).found()
+    assert (one["blamed"], one["times"]) == ("power(f32) -> f32", 4)
+    assert len(plain) == 1
 
 
 def test_each_instruction_that_is_wrong_is_told() -> None:
@@ -179,6 +222,49 @@ def test_each_instruction_that_is_wrong_is_told() -> None:
     told = [suspect.isolated.blamed for suspect in found.suspects if suspect.isolated is not None]
     assert told == ["power(f32) -> f32", "power(f32, constant f32) -> f32"]
     assert len(found.suspects) == 2
+
+
+def test_what_fails_with_constants_as_with_arguments_is_one_suspect() -> None:
+    """Whichever is asked first."""
+    wrong = planted("power", lambda x: x + x.dtype.type(1))
+
+    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
+        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
+
+    of = judging(Against(run, XLA_CPU))
+
+    def constants(asked: Sequence[Case]) -> list[Outcome]:
+        others = [*map(baked, asked)]
+        pairs = zip(others, of(others), strict=True)
+        return [
+            replace(one, case=other, oracle="xla") if isinstance(one, Difference) else one
+            for other, one in pairs
+        ]
+
+    examples = [
+        Case(_module("ROOT r = f32[2] power(x, x)"), (np.ones(2, np.float32), np.ones(2, bool))),
+        Case(_module("ROOT r = f32[2] add(x, b)"), (np.ones(2, np.float32), np.ones(2, bool))),
+    ]
+    both = {"xla": of, "xla-constants": constants}
+    for oracles, operand in (([*both], "f32"), ([*both][::-1], "constant f32")):
+        properties = {name: both[name] for name in oracles}
+        found = OracleExaminer(lambda number: examples, properties).chunk(0)
+        assert found.counts["xla-constants: violated"] == found.counts["xla: violated"] == 1
+        (told,) = [one.isolated for one in found.suspects]
+        assert told is not None and told.blamed == f"power({operand}) -> f32"
+
+
+def _crash(kind: str) -> Suspect:
+    return Suspect("planted", kind, "", 0, told_by_reduction=True)
+
+
+def test_a_crash_at_a_known_place_is_not_reduced_again(tmp_path: Path) -> None:
+    """However often it happens: its place tells the finding, so that another would be the same."""
+    crash = _crash("crash: place.cc:12]")
+    found = Finding(crash.kind, "", frozenset(), lambda folder: None)
+    findings.keep(tmp_path, "planted", found, Origin(0, 0, 0))
+    assert all(findings.is_known(tmp_path, crash) for _ in range(20))
+    assert not findings.is_known(tmp_path, _crash("crash: SIGSEGV"))
 
 
 _TYPES = ("s32", "u16", "s8", "u64")

@@ -145,6 +145,50 @@ def test_every_item_of_a_minimal_part_is_needed() -> None:
     assert list(found) == ["3", "4", "77"]
 
 
+def test_one_instruction_is_tried_before_halves() -> None:
+    """A program of many instructions takes a compiler longest, and most often one is to blame."""
+    taken = list[tuple[str, int]]()
+
+    def progress(what: str, module: Module, tried: int) -> None:
+        taken.append((what, module.instruction_count))
+
+    module = hlo.parse(large(40, 1, "multiply({x}, {y})"))
+    shown = shows("multiply", wrong_if_positive)
+    fuzz.reduce(module, (X, Y, Z), shown, progress=progress, is_plain=False)
+    cuts = [count for what, count in taken if what == "cut"]
+    assert cuts == [3]  # the instruction and its two operands
+
+
+def test_the_given_program_is_asked_once() -> None:
+    """Of a large program one answer may take seconds."""
+    module, asked = hlo.parse(_ALIVE), list[Module]()
+    shown = shows("multiply", wrong_if_positive)
+
+    def counted(module: Module, arrays: tuple[object, ...]) -> bool:
+        asked.append(module)
+        return shown(module, arrays)
+
+    fuzz.reduce(module, (X,), counted, is_plain=False)
+    assert sum(one.entry == module.entry for one in asked) == 1
+
+
+_ALIVE = """HloModule alive
+ENTRY main {
+  x = f32[4,4] parameter(0)
+  y = f32[4,4] multiply(x, x)
+  ROOT r = f32[4,4] add(y, x)
+}
+"""
+
+
+def test_what_is_not_plain_keeps_sizes_and_numbers() -> None:
+    module = hlo.parse(large(40, 1, "multiply({x}, {y})"))
+    shown = shows("multiply", wrong_if_positive)
+    small, arrays = fuzz.reduce(module, (X, Y, Z), shown, is_plain=False)
+    assert [i.opcode for i in small.entry.instructions] == ["parameter", "parameter", "multiply"]
+    assert all(np.shape(array) == (4, 4) for array in arrays)
+
+
 def test_workers_do_not_change_the_result() -> None:
     shown, places = shows("multiply", wrong_if_positive), set[str]()
     module = hlo.parse(large(300, 1, "multiply({x}, {y})"))
