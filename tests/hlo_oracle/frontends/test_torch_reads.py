@@ -117,6 +117,20 @@ def test_running_statistics_that_a_decomposition_writes() -> None:
     assert ho.check(torch.nn.InstanceNorm1d(2, track_running_stats=True), X.reshape(3, 2, 3))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_path_that_a_rounding_decides_is_not_proven_wrong(seed: int) -> None:
+    """A bound that is an element of eager's product: the exact one may be on its other side."""
+    draw = torch.Generator().manual_seed(seed)
+    x, y = torch.randn((8, 64), generator=draw), torch.randn((64, 4), generator=draw)
+    bound = float((x @ y).flatten()[seed])
+    for some in (
+        lambda x, y: (x @ y)[(x @ y) > bound],
+        lambda x, y: torch.nonzero((x @ y) >= bound),
+        lambda x, y: x * ((x @ y) > bound).sum().item(),
+    ):
+        assert ho.check(some, x, y)
+
+
 class Wrong:
     """A function that is wrong once it is not traced any more: ``calls`` times it is."""
 
