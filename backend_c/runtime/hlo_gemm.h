@@ -7,12 +7,7 @@
  * Left factors are read one at a time, where they lie, at any pitch of rows and of steps: packed
  * ones take as long.
  *
- *              bytes  rows x vectors   registers of sums
- *   AVX-512       64  14 x 2           28 of 32
- *   AVX, AVX2     32   6 x 2           12 of 16
- *   SSE2          16   4 x 2            8 of 16
- *   NEON, ...     16  12 x 2           24 of 32
- *   portable    none   4 x 4 scalars
+ * Sizes of tiles are in hlo_gemm_tiles.h, packing is in hlo_gemm_pack.h.
  *
  * Steps come in segments of equal length, each at an offset of its own from the row: the taps of a
  * convolution's window. Rows come in groups, as a convolution's rows of pixels.
@@ -25,65 +20,11 @@
 #define HLO_GEMM_H
 
 #include "hlo_builtins.h"
-#include "hlo_linked.h"
 #include "hlo_fused.h"
+#include "hlo_gemm_pack.h"
+#include "hlo_gemm_tiles.h"
+#include "hlo_linked.h"
 #include "hlo_types.h"
-
-#if defined(HLO_PORTABLE) || defined(__CUDACC__) || !defined(__GNUC__)
-#define HLO_GEMM_BYTES 0
-#elif defined(__AVX512F__)
-#define HLO_GEMM_BYTES 64
-#define HLO_GEMM_ROWS 14
-#define HLO_GEMM_FEWER_ROWS 8
-#elif defined(__AVX__)
-#define HLO_GEMM_BYTES 32
-#define HLO_GEMM_ROWS 6
-#define HLO_GEMM_FEWER_ROWS 4
-#elif defined(__SSE2__)
-#define HLO_GEMM_BYTES 16
-#define HLO_GEMM_ROWS 4
-#define HLO_GEMM_FEWER_ROWS 2
-#elif defined(__aarch64__) || defined(__VSX__) || defined(__S390_VX__)
-#define HLO_GEMM_BYTES 16
-#define HLO_GEMM_ROWS 12
-#define HLO_GEMM_FEWER_ROWS 8
-#else
-#define HLO_GEMM_BYTES 0
-#endif
-
-#define HLO_GEMM_DEPTH 256
-/* Steps by which right factors are fetched ahead: in place they lie rows apart (gru_256). */
-#define HLO_GEMM_AHEAD 16
-
-#if HLO_GEMM_BYTES
-#define HLO_GEMM_VECTORS 2
-#define HLO_GEMM_VECTOR(name, T)                                                                   \
-    typedef T hlo_gemm_vector_##name __attribute__((vector_size(HLO_GEMM_BYTES)));                 \
-    typedef T hlo_gemm_stored_##name                                                               \
-        __attribute__((vector_size(HLO_GEMM_BYTES), aligned(sizeof(T)), may_alias));
-#define HLO_GEMM_UNROLL _Pragma("GCC unroll 16")
-#define HLO_GEMM_UNROLL_STEPS _Pragma("GCC unroll 4")
-#else
-#define HLO_GEMM_ROWS 4
-#define HLO_GEMM_FEWER_ROWS 1
-#define HLO_GEMM_VECTORS 4
-#define HLO_GEMM_VECTOR(name, T) typedef T hlo_gemm_vector_##name, hlo_gemm_stored_##name;
-#define HLO_GEMM_UNROLL
-#define HLO_GEMM_UNROLL_STEPS
-#endif
-
-/* gcc would compile copies for the arguments of some calls: 0.1 s more. */
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
-#define HLO_GEMM_ONCE __attribute__((noclone))
-#else
-#define HLO_GEMM_ONCE
-#endif
-#define HLO_GEMM_PROCEDURE HLO_GEMM_ONCE HLO_PROCEDURE
-#define HLO_GEMM_LINKED HLO_GEMM_ONCE HLO_LINKED_PROCEDURE /* what generated code calls */
-
-/* Columns of a tile, and of a panel. */
-#define HLO_GEMM_LANES(T) (HLO_GEMM_BYTES ? HLO_GEMM_BYTES / (int)sizeof(T) : 1)
-#define HLO_GEMM_COLUMNS(T) (HLO_GEMM_VECTORS * HLO_GEMM_LANES(T))
 
 /* A step of one sum: what a product is. */
 #define HLO_GEMM_ADD_f32(sum, left, right) (sum) += (left) * (right)
@@ -204,6 +145,26 @@
         }                                                                                          \
     }
 
+/* Rows a multiple of a page apart have their elements in the same few sets of the L1 cache, fewer
+ * than a tile has rows: a block of them is copied (1024x1024x1024: 73 to 100 Gflop/s). */
+#define HLO_GEMM_PAGE 4096
+#define HLO_GEMM_COPIED_ROWS 84
+#define HLO_GEMM_COPIED_PITCH (HLO_GEMM_DEPTH + 16)
+#define HLO_GEMM_ROWS_APART(name, T)                                                               \
+    HLO_FUNCTION int hlo_gemm_##name##_is_apart(int64_t pitch, int64_t rows, int64_t columns) {    \
+        return HLO_GEMM_BYTES && rows > HLO_GEMM_FEWER_ROWS && rows <= HLO_GEMM_COPIED_ROWS &&     \
+               columns >= HLO_GEMM_COLUMNS(T) && pitch != 0 &&                                     \
+               pitch * (int64_t)sizeof(T) % HLO_GEMM_PAGE == 0;                                    \
+    }                                                                                              \
+    HLO_FUNCTION void hlo_gemm_##name##_copy_rows(const T *HLO_RESTRICT from, int64_t pitch,       \
+                                                  int64_t rows, int64_t steps,                     \
+                                                  T *HLO_RESTRICT into) {                          \
+        for (int64_t row = 0; row < rows; ++row) {                                                 \
+            memcpy(into + row * HLO_GEMM_COPIED_PITCH, from + row * pitch,                         \
+                   (size_t)steps * sizeof(T));                                                     \
+        }                                                                                          \
+    }
+
 /* How many rows the next tile has: two of fewer rows are faster than a whole one and a rest. */
 HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
     if (left < HLO_GEMM_ROWS) {
@@ -251,6 +212,9 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
         const int64_t pitch = rhs_pitch ? rhs_pitch : wide;                                        \
         const int64_t depth = length < HLO_GEMM_DEPTH ? length : HLO_GEMM_DEPTH;                   \
         const int64_t together = depth < length ? 1 : HLO_GEMM_DEPTH / depth;                      \
+        const int is_apart = segments == 1 && groups == 1 && step_pitch == 1 &&                    \
+                             hlo_gemm_##name##_is_apart(row_pitch, rows, columns);                 \
+        T copy[HLO_GEMM_BYTES ? HLO_GEMM_COPIED_ROWS * HLO_GEMM_COPIED_PITCH : 1];                 \
         for (int64_t segment = 0; segment < segments; segment += together) {                       \
             for (int64_t first = 0; first < length; first += depth) {                              \
                 const T *right = rhs + (segment * length + first) * pitch;                         \
@@ -261,14 +225,20 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
                 left.offsets = offsets + segment;                                                  \
                 left.segments = segments - segment < together ? segments - segment : together;     \
                 left.length = length - first < depth ? length - first : depth;                     \
+                const T *block = lhs + first * step_pitch;                                         \
+                if (is_apart) {                                                                    \
+                    hlo_gemm_##name##_copy_rows(block + *offsets, row_pitch, rows, left.length,    \
+                                                copy);                                             \
+                    block = copy - *offsets;                                                       \
+                    left.row_pitch = HLO_GEMM_COPIED_PITCH;                                        \
+                }                                                                                  \
                 for (int64_t column = 0; column < columns; column += wide) {                       \
                     const int64_t some = columns - column < wide ? columns - column : wide;        \
                     for (int64_t group = 0; group < groups; ++group) {                             \
                         int64_t row = 0;                                                           \
                         while (row < rows) {                                                       \
                             const int64_t count = hlo_gemm_rows(rows - row);                       \
-                            left.first = lhs + group * group_pitch + row * row_pitch +             \
-                                         first * step_pitch;                                       \
+                            left.first = block + group * group_pitch + row * left.row_pitch;       \
                             hlo_gemm_##name##_tile(                                                \
                                 &left, right + column / wide * panel, pitch, is_new, count, some,  \
                                 c + group * c_group_pitch + row * c_pitch + column, c_pitch);      \
@@ -288,86 +258,6 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
         const int64_t none[1] = {0};                                                               \
         hlo_gemm_##name##_segments(lhs, 0, row_pitch, step_pitch, none, 1, k, rhs, rhs_pitch, 1,   \
                                    rows, columns, c, 0, c_pitch);                                  \
-    }
-
-/* Transposes 4 x 4 elements of 4 bytes in registers: gcc would gather them one by one. */
-#if HLO_GEMM_BYTES && HLO_HAS_BUILTIN(__builtin_shufflevector)
-#define HLO_GEMM_TRANSPOSES(T) (sizeof(T) == 4)
-typedef uint32_t hlo_gemm_four __attribute__((vector_size(16), aligned(4), may_alias));
-
-HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into,
-                                     int64_t into_pitch) {
-    const uint32_t *source = (const uint32_t *)from;
-    uint32_t *target = (uint32_t *)into;
-    const hlo_gemm_four a = *(const hlo_gemm_four *)source;
-    const hlo_gemm_four b = *(const hlo_gemm_four *)(source + pitch);
-    const hlo_gemm_four c = *(const hlo_gemm_four *)(source + 2 * pitch);
-    const hlo_gemm_four d = *(const hlo_gemm_four *)(source + 3 * pitch);
-    const hlo_gemm_four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-    const hlo_gemm_four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    const hlo_gemm_four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const hlo_gemm_four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    *(hlo_gemm_four *)target = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-    *(hlo_gemm_four *)(target + into_pitch) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-    *(hlo_gemm_four *)(target + 2 * into_pitch) =
-        __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
-    *(hlo_gemm_four *)(target + 3 * into_pitch) =
-        __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
-}
-#else
-#define HLO_GEMM_TRANSPOSES(T) 0
-HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into,
-                                     int64_t into_pitch) {
-    (void)from, (void)pitch, (void)into, (void)into_pitch;
-}
-#endif
-
-/* Packs columns of the right factor into panels: `count` of k steps, the first of them `first`.
- * Columns that are not there are zeros. */
-#define HLO_GEMM_PACK(name, T)                                                                     \
-    HLO_FUNCTION void hlo_gemm_##name##_pack_some(                                                 \
-        const T *HLO_RESTRICT source, int64_t column_pitch, int64_t step_pitch, int64_t first,     \
-        int64_t columns, int64_t steps, T *HLO_RESTRICT panel) {                                   \
-        for (int64_t step = 0; step < steps; ++step) {                                             \
-            T *row = panel + step * HLO_GEMM_COLUMNS(T);                                           \
-            for (int64_t place = first; place < columns; ++place) {                                \
-                row[place] = source[place * column_pitch + step * step_pitch];                     \
-            }                                                                                      \
-            for (int64_t place = columns; place < HLO_GEMM_COLUMNS(T); ++place) {                  \
-                row[place] = 0;                                                                    \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    HLO_GEMM_LINKED void hlo_gemm_##name##_pack(                                                   \
-        const T *HLO_RESTRICT from, int64_t column_pitch, int64_t step_pitch, int64_t columns,     \
-        int64_t first, int64_t count, int64_t k, T *HLO_RESTRICT panels) {                         \
-        const int64_t wide = HLO_GEMM_COLUMNS(T);                                                  \
-        for (int64_t column = 0; column < columns; column += wide) {                               \
-            const T *source = from + column * column_pitch;                                        \
-            T *panel = panels + column * k + first * wide;                                         \
-            const int64_t here = columns - column < wide ? columns - column : wide;                \
-            if (column_pitch == 1 && here == wide) {                                               \
-                for (int64_t step = 0; step < count; ++step) {                                     \
-                    memcpy(panel + step * wide, source + step * step_pitch,                        \
-                           HLO_GEMM_COLUMNS(T) * sizeof(T));                                       \
-                }                                                                                  \
-                continue;                                                                          \
-            }                                                                                      \
-            int64_t done = 0;                                                                      \
-            if (HLO_GEMM_TRANSPOSES(T) && step_pitch == 1) {                                       \
-                const int64_t fours = here / 4 * 4;                                                \
-                for (; done + 4 <= count; done += 4) {                                             \
-                    for (int64_t place = 0; place < fours; place += 4) {                           \
-                        hlo_gemm_transpose(source + place * column_pitch + done, column_pitch,     \
-                                           panel + done * wide + place, wide);                     \
-                    }                                                                              \
-                    hlo_gemm_##name##_pack_some(source + done, column_pitch, 1, fours, here, 4,    \
-                                                panel + done * wide);                              \
-                }                                                                                  \
-            }                                                                                      \
-            hlo_gemm_##name##_pack_some(source + done * step_pitch, column_pitch, step_pitch, 0,   \
-                                        here, count - done, panel + done * wide);                  \
-        }                                                                                          \
     }
 
 /* Whether all sums are finite. */
@@ -391,6 +281,7 @@ HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into
     HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_thin, HLO_GEMM_ROWS, 1)                        \
     HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_thin_fewer, HLO_GEMM_FEWER_ROWS, 1)            \
     HLO_GEMM_TILE(name, T)                                                                         \
+    HLO_GEMM_ROWS_APART(name, T)                                                                   \
     HLO_GEMM_SEGMENTS(name, T)                                                                     \
     HLO_GEMM_PLAIN(name, T)                                                                        \
     HLO_GEMM_PACK(name, T)                                                                         \

@@ -229,3 +229,31 @@ ENTRY e {
     result = backend_c.compile(hlo.parse(text), numerics="fast")(x, w)[0, :, :, 0]
     # The tap is above and to the left: the first row and the first column do not meet it.
     assert result.tolist() == [[4, 6, 4], [6, np.inf, np.inf], [4, np.inf, np.inf]]
+
+
+@pytest.mark.parametrize("dims", [(170, 1024, 600), (100, 2048, 300), (20, 1024, 96)])
+@pytest.mark.parametrize("element_type", ["f32", "f64"])
+@pytest.mark.parametrize("root", ["dot", "maximum"])
+def test_rows_pages_apart(dims: tuple[int, int, int], element_type: str, root: str) -> None:
+    """Such rows are copied for several strips of columns; sums of small integers are exact."""
+    m, k, n = dims
+    shape = f"{element_type}[{m},{n}]"
+    dot = f"{shape} dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
+  x = {element_type}[{m},{k}] parameter(0)
+  y = {element_type}[{k},{n}] parameter(1)
+  d = {dot}
+  z = {element_type}[] constant(0)
+  b = {shape} broadcast(z), dimensions={{}}
+  r = {shape} maximum(d, b)
+  ROOT t = {shape} copy({"d" if root == "dot" else "r"})
+}}
+""")
+    rng = np.random.default_rng(0)
+    kind = np.float32 if element_type == "f32" else np.float64
+    x, y = (rng.integers(-9, 10, size).astype(kind) for size in ((m, k), (k, n)))
+    expected = x.astype(np.float64) @ y.astype(np.float64)
+    executable = backend_c.compile(module, numerics="fast")
+    expected = expected if root == "dot" else np.maximum(expected, 0)
+    assert np.array_equal(executable.in_threads(2)(x, y), expected)

@@ -26,6 +26,7 @@ _SOURCE = """
 #endif
 
 enum { MOST_ROWS = 30, MOST_COLUMNS = 70, MOST_STEPS = 270, ROOM = MOST_COLUMNS + 64 };
+enum { PAGES = 2048 }; /* elements */
 
 static uint32_t pairs(uint32_t a, uint32_t b) {
     return (uint32_t)((int16_t)a * (int16_t)b) +
@@ -37,12 +38,13 @@ static uint32_t pairs(uint32_t a, uint32_t b) {
 #define PRODUCT_u32(a, b) pairs(a, b)
 
 /* Whether left factors lie row by row or step by step, right ones step by step or column by column,
- * and whether the steps are two segments apart. */
+ * and whether the steps are two segments apart; or rows are pages apart. */
 #define TEST(name, T)                                                                           \\
-    static T x_##name[2 * MOST_ROWS * MOST_STEPS], y_##name[MOST_COLUMNS * MOST_STEPS];         \\
+    static T x_##name[MOST_ROWS * PAGES], y_##name[MOST_COLUMNS * MOST_STEPS];                  \\
     static T panels_##name[ROOM * MOST_STEPS], c_##name[MOST_ROWS * MOST_COLUMNS];              \\
     static int wrong_##name(int64_t m, int64_t n, int64_t k, int form) {                        \\
-        const int64_t row = form & 1 ? 1 : k, step = form & 1 ? m : 1;                          \\
+        const int64_t row = form & 8 ? PAGES : form & 1 ? 1 : k;                                \\
+        const int64_t step = form & 8 || !(form & 1) ? 1 : m;                                   \\
         const int64_t column = form & 2 ? k : 1, right = form & 2 ? 1 : n;                      \\
         const int64_t segments = form & 4 && k % 2 == 0 ? 2 : 1, length = k / segments;         \\
         const int64_t apart = segments == 2 ? m * k : 0, offsets[2] = {0, apart};               \\
@@ -64,7 +66,7 @@ static uint32_t pairs(uint32_t a, uint32_t b) {
     }                                                                                           \\
     static int all_wrong_##name(void) {                                                         \\
         int wrong = 0;                                                                          \\
-        for (int i = 0; i < 2 * MOST_ROWS * MOST_STEPS; ++i) {                                  \\
+        for (int i = 0; i < MOST_ROWS * PAGES; ++i) {                                           \\
             x_##name[i] = (T)(i * 37 % 101 - 50);                                               \\
         }                                                                                       \\
         for (int i = 0; i < MOST_COLUMNS * MOST_STEPS; ++i) {                                   \\
@@ -73,7 +75,7 @@ static uint32_t pairs(uint32_t a, uint32_t b) {
         for (int64_t m = 1; m <= MOST_ROWS; m += 1 + m / 3) {                                   \\
             for (int64_t n = 1; n <= MOST_COLUMNS; n += 1 + n / 2) {                            \\
                 for (int64_t k = 1; k <= MOST_STEPS; k += 89) {                                 \\
-                    for (int form = (m + n + k) % SHARE; form < 8; form += SHARE) {             \\
+                    for (int form = (m + n + k) % SHARE; form < 12; form += SHARE) {            \\
                         wrong += wrong_##name(m, n, k, form);                                   \\
                     }                                                                           \\
                 }                                                                               \\

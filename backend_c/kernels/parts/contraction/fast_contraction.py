@@ -42,7 +42,8 @@ _BLOCKS = 16
 # Where so few blocks of rows share a strip of right factors, the thread that packs it uses it up,
 # while it is in the L2 cache: so many elements of a panel at most.
 _FEW_ROW_BLOCKS = 4
-_TOGETHER = 4  # strips of sums of narrow types that one call writes to the stack
+_TOGETHER = 4  # strips of sums that one call writes to the stack
+_PAGE = 4096  # bytes, as HLO_GEMM_PAGE
 _STRIP = 1 << 16
 _PLAIN_STRIP = 1 << 12  # of f32 or f64: beside left factors and sums in the L1 cache
 
@@ -141,9 +142,11 @@ class FastContraction:
     def _together(self, shared: int) -> int:
         """Return how many strips one call of the inner kernel covers.
 
-        Narrow types convert left factors to words, or load tiles of AMX, once for each call.
+        Narrow types convert left factors to words, or load tiles of AMX, once for each call; so are
+        rows copied that lie pages apart.
         """
-        if self.product.room is None:
+        apart = self.left.line_pitch * self.product.left.bits % (8 * _PAGE) == 0
+        if self.product.room is None and not (apart and self.left.step_pitch == 1):
             return 1
         return shared if self.stored is not None else min(shared, _TOGETHER)
 
