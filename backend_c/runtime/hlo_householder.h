@@ -27,12 +27,12 @@
         for (int64_t i = row + 1; i < rows; ++i) {                                                 \
             const T *const from = matrix + i * columns;                                            \
             const T v = vectors[i * pitch + column];                                               \
-            _Pragma("omp simd")                                                                    \
+            HLO_LANES                                                                              \
             for (int64_t j = first; j < columns; ++j) {                                            \
                 products[j] = hlo_fused_##name(v, from[j], products[j]);                           \
             }                                                                                      \
         }                                                                                          \
-        _Pragma("omp simd")                                                                        \
+        HLO_LANES                                                                                  \
         for (int64_t j = first; j < columns; ++j) {                                                \
             products[j] *= -tau;                                                                   \
             matrix[row * columns + j] += products[j];                                              \
@@ -40,7 +40,7 @@
         for (int64_t i = row + 1; i < rows; ++i) {                                                 \
             T *const into = matrix + i * columns;                                                  \
             const T v = vectors[i * pitch + column];                                               \
-            _Pragma("omp simd")                                                                    \
+            HLO_LANES                                                                              \
             for (int64_t j = first; j < columns; ++j) {                                            \
                 into[j] = hlo_fused_##name(v, products[j], into[j]);                               \
             }                                                                                      \

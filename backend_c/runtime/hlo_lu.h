@@ -31,7 +31,7 @@
                 const T *const one = matrix + k * columns, *const two = one + columns;             \
                 const T *const three = two + columns, *const four = three + columns;               \
                 const T a = -into[k], b = -into[k + 1], c = -into[k + 2], d = -into[k + 3];        \
-                _Pragma("omp simd")                                                                \
+                HLO_LANES                                                                          \
                 for (int64_t j = first; j < end; ++j) {                                            \
                     T sum = hlo_fused_##name(a, one[j], into[j]);                                  \
                     sum = hlo_fused_##name(b, two[j], sum);                                        \
@@ -42,7 +42,7 @@
             for (; k < step + steps; ++k) {                                                        \
                 const T *const one = matrix + k * columns;                                         \
                 const T a = -into[k];                                                              \
-                _Pragma("omp simd")                                                                \
+                HLO_LANES                                                                          \
                 for (int64_t j = first; j < end; ++j) {                                            \
                     into[j] = hlo_fused_##name(a, one[j], into[j]);                                \
                 }                                                                                  \
@@ -62,7 +62,7 @@
         }                                                                                          \
         if (largest != column) {                                                                   \
             T *const one = matrix + column * columns, *const other = matrix + largest * columns;   \
-            _Pragma("omp simd")                                                                    \
+            HLO_LANES                                                                              \
             for (int64_t j = 0; j < columns; ++j) {                                                \
                 const T kept = one[j];                                                             \
                 one[j] = other[j];                                                                 \
