@@ -71,7 +71,7 @@ def _divided(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     result = finished("divide", *_ends(corners, lhs, rhs), nan, kept)
     result = or_too_large(result, corners, nan)
     one_zero = (rhs.low == rhs.high) & (np.signbit(rhs.low) == np.signbit(rhs.high))
-    either_side = np.broadcast_to(has_zero(rhs) & ~one_zero, result.shape)
+    either_side = np.broadcast_to(has_zero(rhs) & ~one_zero & ~is_nan(lhs.low), result.shape)
     if not either_side.any():
         return result
     open_ = anything(result.shape, result.element_type)
@@ -102,11 +102,13 @@ def _of_normal(function: Function, opcode: str, lhs: Enclosure, rhs: Enclosure) 
 
 def _ends(corners: list[Array], lhs: Enclosure, rhs: Enclosure) -> tuple[Array, Array]:
     """Compute the ends of products and quotients as the extremes of the corners. Where all corners
-    are NaN (infinities of both signs times zero), the numbers in between give zero."""
+    are NaN (infinities of both signs times zero), the numbers in between give zero; an operand that
+    is NaN alone has none."""
     low, high = least_of(*corners), greatest_of(*corners)
     inner = is_nan(low)
     if not inner.any():
         return low, high
     inner = inner & ((lhs.low < lhs.high) | (rhs.low < rhs.high))
+    inner = inner & ~is_nan(lhs.low) & ~is_nan(rhs.low)
     zero = np.zeros((), low.dtype)
     return np.where(inner, zero, low), np.where(inner, zero, high)

@@ -1,4 +1,4 @@
-"""A sum with a NaN among its terms is NaN, however uncertain the others are."""
+"""A NaN that is certain makes NaN, however uncertain what it meets is."""
 
 from __future__ import annotations
 
@@ -48,6 +48,24 @@ def test_a_certain_nan_is_all_there_is(opcode: str, budget: Budget) -> None:
     first, second = legal.low.reshape(2), legal.nan.reshape(2)
     assert np.isnan(first[0]) and second.tolist() == [True, False]
     assert contains(legal, np.full(legal.shape, np.nan, np.float32)).reshape(2)[0]
+
+
+@pytest.mark.parametrize("budget", _ALL_BUDGETS, ids=lambda budget: budget.name)
+@pytest.mark.parametrize("opcode", ["multiply", "divide", "add", "subtract"])
+def test_an_operation_on_a_certain_nan(opcode: str, budget: Budget) -> None:
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
+  x = f32[2] parameter(0)
+  y = f32[2] parameter(1)
+  ROOT r = f32[2] {opcode}(x, y)
+}}
+""")
+    nan, none = np.float32([np.nan] * 2), np.zeros(2, np.bool_)
+    certain = Enclosure(nan, nan, ~none)
+    other = Enclosure(np.float32([1, -1]), np.float32([2, np.inf]), none)
+    for given in ((certain, other), (other, certain)):
+        legal = enclose(module, *given, peer=budget).result
+        assert np.isnan(legal.low).all() and np.isnan(legal.high).all() and legal.nan.all()
 
 
 def test_an_infinity_beside_an_interval_is_all_there_is() -> None:
