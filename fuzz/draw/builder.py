@@ -8,7 +8,7 @@ import numpy as np
 
 from fuzz.draw.choices import Choices, T
 from fuzz.draw.readable import tidied
-from fuzz.draw.shapes import ALL_TYPES, TYPES, Accepts
+from fuzz.draw.shapes import ALL_TYPES, TYPES, Accepts, by_kind
 from fuzz.draw.values import array
 from hlo.attributes import Attribute
 from hlo.literal import Literal
@@ -84,6 +84,7 @@ class Builder(Choices):
         self._is_entry = True
         self._decided: dict[str, bool] = {}
         self._producers: list[str] = []
+        self._called: str | None = None
         self._is_folded = False
         self._instructions: list[Instruction] = []
         self._computations: dict[str, Computation] = {}
@@ -122,6 +123,25 @@ class Builder(Choices):
         self._producers = outer
         return name
 
+    def calling(self, opcode: str, called: str, shape: ArrayShape) -> str:
+        """Add an instruction with this opcode, whose computations have one with the opcode
+        ``called`` where it can produce what they compute."""
+        make = self._menu.generator(opcode, shape)
+        if make is None:
+            return self.value(shape)
+        outer, self._called = self._called, called
+        name = make(self, shape)
+        self._called = outer
+        return name
+
+    def called(self, shape: ArrayShape) -> Generator | None:
+        """Take the generator that a computation shall have (:meth:`calling`), if it can produce
+        this shape; None if there is none, or it was taken."""
+        if self._called is None or self._is_entry:
+            return None
+        opcode, self._called = self._called, None
+        return self._menu.generator(opcode, shape)
+
     def folded(self, opcode: str, shape: ArrayShape) -> str:
         """Add an instruction with this opcode on constants only, so that compilers can fold it."""
         make = self._menu.generator(opcode, shape)
@@ -156,9 +176,9 @@ class Builder(Choices):
 
     def element_type(self, accepts: Callable[[ElementType], bool]) -> ElementType:
         """Draw an element type that ``accepts`` admits, of the program's types if one of them is
-        admitted."""
+        admitted; each kind of types is as likely as another if there are unusual ones."""
         fitting = [t for t in self.types if accepts(t)] or [t for t in ALL_TYPES if accepts(t)]
-        return self.choice(fitting)
+        return by_kind(self, fitting)
 
     def leaf(self, shape: ArrayShape) -> str:
         """Add a parameter or, for small shapes, a constant; outside the entry always a constant."""
@@ -222,7 +242,7 @@ class Builder(Choices):
         self._budget -= share
         inner = Builder(self._choices, self._menu, self.types, share)
         inner._is_entry, inner._computations = False, self._computations
-        inner._decided = self._decided
+        inner._decided, inner._called = self._decided, self._called
         names = [inner._parameter(shape) for shape in parameters]
         root = result(inner, names)
         name = f"computation.{len(self._computations)}"

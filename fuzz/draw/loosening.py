@@ -29,8 +29,9 @@ _OWN_BOUNDS = frozenset(("bitcast", "dynamic-reshape", "iota", "reshape"))
 
 class Odds(NamedTuple):
     """How often a value that the program is ``given`` (a parameter or constant) or that is
-    ``computed`` gets a bounded dimension, and its size is a ``shared`` one, where there is one: n
-    in m times; and how often a parameter of the entry is ``declared`` bounded: once in so many."""
+    ``computed`` gets a bounded dimension, and its size, and the dimension among those of the same
+    sizes, is a ``shared`` one, where there is one: n in m times; and how often a parameter of the
+    entry is ``declared`` bounded: once in so many."""
 
     given: tuple[int, int]
     computed: tuple[int, int]
@@ -61,6 +62,7 @@ class _Loosening:
     def __init__(self, choices: Choices, module: Module, odds: Odds) -> None:
         self.choices, self.module, self.odds = choices, module, odds
         self.sites = choices.integer(1, _SITES)
+        self.dimensions: dict[Sequence[int], int] = {}  # that became bounded last, by all sizes
         # What is bound late or handed on keeps its shapes: its callee is said at each step.
         self.has_static_calls = any(_is_bound_late(c, module) for c in module.computations)
         self._made: list[Computation] = []
@@ -148,13 +150,20 @@ class _Body:
         ):
             return name
         self._loosening.sites -= 1
-        dimension = self._choices.integer(0, shape.rank - 1)
+        dimension = self._dimension(shape)
         if last == "parameter" and self._is_entry and self._choices.chance(odds.declared):
             parameter = self._instructions.pop()
             return self._add(parameter._replace(shape=_with(shape, dimension, True)))
         result = _with(shape, dimension, True)
         size = self._size(shape.dims[dimension])
         return self._fresh("set-dimension-size", result, name, size, dimensions=(dimension,))
+
+    def _dimension(self, shape: ArrayShape) -> int:
+        """Draw which dimension becomes bounded: operands of one instruction have to agree."""
+        there = self._loosening.dimensions
+        if shape.dims not in there or not self._is_chosen(self._loosening.odds.shared):
+            there[shape.dims] = self._choices.integer(0, shape.rank - 1)
+        return there[shape.dims]
 
     def _is_chosen(self, odds: tuple[int, int]) -> bool:
         """Draw True ``odds[0]`` in ``odds[1]`` times; the lowest numbers are true."""

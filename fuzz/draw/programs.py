@@ -34,11 +34,13 @@ from fuzz.draw.shapes import (
     ALL_TYPES,
     MOST_ELEMENTS,
     TYPES,
-    UNUSUAL_TYPES,
     VECTOR_TYPES,
     Accepts,
+    admitted,
+    by_kind,
     row,
     shape,
+    unusual_type,
     vector_type,
 )
 from hlo.module import Computation, Module
@@ -137,9 +139,9 @@ def patterned(choices: Choices) -> Module:
 def folds(choices: Choices) -> Module:
     """Draw a program of single instructions on constants, of ordinary types or all of one other.
     What a compiler folds needs no kernel, so that many cost as much as one."""
-    types = (choices.choice(UNUSUAL_TYPES),) if choices.chance(3) else TYPES
+    types = (unusual_type(choices),) if choices.boolean() else TYPES
     builder = Builder(choices, menu(_ORDINARY), types, 0)
-    return builder.module(builder.several(lambda: _fold(builder), 2, 8))
+    return builder.module(builder.several(lambda: _fold(builder), 3, 10))
 
 
 def _fold(builder: Builder) -> str:
@@ -151,7 +153,7 @@ def _fold(builder: Builder) -> str:
 def identities(choices: Choices) -> Module:
     """Draw a program of several templates of algebra on a few elements, of ordinary types or all of
     one other."""
-    types = (choices.choice(UNUSUAL_TYPES), PRED) if choices.chance(4) else TYPES
+    types = (unusual_type(choices), PRED) if choices.chance(4) else TYPES
     builder = Builder(choices, menu(_ORDINARY), types, 0)
     scalars = [*map(ArrayShape, types)]
     names = [name for name in ALGEBRA if any(map(ALGEBRA[name].accepts, scalars))]
@@ -163,7 +165,7 @@ def identities(choices: Choices) -> Module:
 def unusual(choices: Choices) -> Module:
     """Draw a program of one to three ordinary instructions on arrays of an unusual type: narrow
     integers, f8 and narrower floats."""
-    types = (choices.choice(UNUSUAL_TYPES),)
+    types = (unusual_type(choices),)
     return program(choices, max_instructions=3, element_types=types, opcodes=_ORDINARY)
 
 
@@ -171,17 +173,41 @@ _FEW = 8  # elements
 
 
 def conversions(choices: Choices) -> Module:
-    """Draw a program that converts arrays between types, each pair as likely as another; half of
-    the programs between ordinary ones."""
-    types = TYPES if choices.boolean() else ALL_TYPES
-    builder = Builder(choices, menu(("convert",)), types, 0, constants=False)
-    return builder.module(builder.several(lambda: _conversion(builder), 1, 4))
+    """Draw a program that converts arrays between types, each pair of kinds as likely as another; a
+    third of the programs between ordinary types."""
+    types = TYPES if choices.chance(3) else ALL_TYPES
+    builder = Builder(choices, menu(_CONVERTING), types, 0, constants=False)
+    return builder.module(builder.several(lambda: _conversion(builder), 1, 5))
+
+
+# What numbers of one type become in another, or in itself.
+_CONVERTING = ("convert", "bitcast-convert", "reduce-precision", "stochastic-convert")
 
 
 def _conversion(builder: Builder) -> str:
-    wanted = shape(builder, builder.types, most=_FEW)
-    source = builder.leaf(ArrayShape(builder.choice(builder.types), wanted.dims))
+    wanted = shape(builder, (by_kind(builder, builder.types),), most=_FEW)
+    other = builder.choice(_CONVERTING)
+    generator, accepts = GENERATORS[other]
+    if builder.boolean() and accepts(wanted):
+        return generator(builder, wanted)
+    source = builder.leaf(ArrayShape(by_kind(builder, builder.types), wanted.dims))
     return builder.emit("convert", wanted, source)
+
+
+# What runs computations, so that they hold any instruction.
+_CALLING = ("call", "conditional", "fusion", "map", "while")
+
+
+def nested(choices: Choices, opcode: str) -> Module:
+    """Draw a program of one instruction inside of a called computation, a branch or a loop."""
+    accepts = GENERATORS[opcode][1]
+    types = ALL_TYPES if choices.boolean() else TYPES
+    element_type = by_kind(choices, admitted(types, accepts))
+    is_of_scalars = accepts(ArrayShape(element_type))
+    outer = choices.choice([name for name in _CALLING if is_of_scalars or name != "map"])
+    wanted = shape(choices, (element_type,), accepts, _SIZES[0])
+    builder = Builder(choices, menu((outer, opcode)), types, 0)
+    return builder.module([builder.calling(outer, opcode, wanted)])
 
 
 def _named(builder: Builder, name: str, most: int, types: Sequence[ElementType]) -> str:

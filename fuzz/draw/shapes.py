@@ -22,6 +22,22 @@ UNUSUAL_TYPES: tuple[ElementType, ...] = tuple(
 # Every type of data.
 ALL_TYPES: tuple[ElementType, ...] = TYPES + UNUSUAL_TYPES
 
+# Types that compilers treat alike. A kind is drawn first where all types may be: what no other type
+# is like, as f8e8m0fnu, has code of its own, and is one of thirty-two.
+UNUSUAL_KINDS: tuple[tuple[ElementType, ...], ...] = tuple(
+    tuple(ELEMENT_TYPES[name] for name in names.split())
+    for names in (
+        *("s1 s2 u2", "u1 s4 u4", "f4e2m1fn f6e2m3fn f6e3m2fn"),
+        *("f8e3m4 f8e4m3 f8e5m2", "f8e4m3b11fnuz f8e4m3fn f8e4m3fnuz f8e5m2fnuz", "f8e8m0fnu"),
+    )
+)
+_KINDS = (
+    *(tuple(t for t in TYPES if t.kind == kind) for kind in ("pred", "signed", "unsigned")),
+    *(tuple(t for t in TYPES if t.kind == kind) for kind in ("float", "complex")),
+    *UNUSUAL_KINDS,
+)
+_KIND = {t.name: number for number, kind in enumerate(_KINDS) for t in kind}
+
 # Enough for vector lanes, tails and threads; small enough for hundreds of programs a minute.
 MOST_ELEMENTS = 1 << 12
 
@@ -83,6 +99,21 @@ def vector_type(choices: Choices) -> ElementType:
     return ELEMENT_TYPES[choices.choice(choices.choice((*_BY_WIDTH, *_PACKED)))]
 
 
+def by_kind(choices: Choices, types: Sequence[ElementType]) -> ElementType:
+    """Draw one of some types: its kind first, if there are unusual types among them."""
+    kinds: dict[int, list[ElementType]] = {}
+    for element_type in types:
+        kinds.setdefault(_KIND[element_type.name], []).append(element_type)
+    if max(kinds) < len(_KINDS) - len(UNUSUAL_KINDS):
+        return choices.choice(types)
+    return choices.choice(choices.choice([*kinds.values()]))
+
+
+def unusual_type(choices: Choices) -> ElementType:
+    """Draw an unusual type, each kind of them as likely as another."""
+    return choices.choice(choices.choice(UNUSUAL_KINDS))
+
+
 def row(choices: Choices) -> ArrayShape:
     """Draw a few rows that just fit into vectors, or do not."""
     before = tuple(choices.integer(1, 5) for _ in range(choices.integer(0, 2)))
@@ -93,6 +124,11 @@ def _ranks(element_type: ElementType, accepts: Accepts) -> list[int]:
     return [r for r in range(MOST_RANK + 1) if accepts(ArrayShape(element_type, (2,) * r))]
 
 
+def admitted(types: Sequence[ElementType], accepts: Accepts) -> list[ElementType]:
+    """List the types of which ``accepts`` admits an array of two elements in each dimension."""
+    return [t for t in types if _ranks(t, accepts)]
+
+
 def shape(
     choices: Choices,
     types: Sequence[ElementType] = TYPES,
@@ -101,7 +137,7 @@ def shape(
 ) -> ArrayShape:
     """Draw a shape of rank 0 to MOST_RANK that ``accepts`` admits. Which element types and ranks
     are admitted is asked first, with two elements in each dimension."""
-    element_type = choices.choice([t for t in types if _ranks(t, accepts)])
+    element_type = choices.choice(admitted(types, accepts))
     ranks = _ranks(element_type, accepts)
     for _ in range(_TRIES):
         chosen = ArrayShape(element_type, dims(choices, ranks, most))

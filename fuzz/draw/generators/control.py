@@ -19,7 +19,11 @@ _MOST_DEPTH = 3
 
 
 def computed(inner: Builder, shape: ArrayShape) -> str:
-    """Draw an elementwise instruction, or an existing value."""
+    """Draw the instruction that computations shall have, else an elementwise one, or an existing
+    value."""
+    called = inner.called(shape)
+    if called is not None:
+        return called(inner, shape)
     able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
     return inner.choice([Builder.value, *able])(inner, shape)
 

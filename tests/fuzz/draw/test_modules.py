@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,8 +17,9 @@ import interp
 from fuzz.draw import generators
 from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Choices, OftenEmpty, Seeded, examples
-from fuzz.draw.programs import GENERATORS, READS, menu, rows, single_op
-from fuzz.draw.shapes import TYPES
+from fuzz.draw.loosening import OF_OPERANDS, loosened
+from fuzz.draw.programs import GENERATORS, READS, menu, nested, rows, single_op
+from fuzz.draw.shapes import ALL_TYPES, TYPES, by_kind
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
 from hlo.types import F32, S32, ArrayShape, TupleShape, leaves
@@ -110,6 +112,49 @@ def test_every_opcode_has_a_generator() -> None:
     missing = set(OPCODES) - set(GENERATORS) - set(NOT_DRAWN)
     assert not missing, f"no generator in fuzz/draw/generators: {sorted(missing)}"
     assert set(OPCODES) >= set(NOT_DRAWN) and not set(GENERATORS) & set(NOT_DRAWN)
+
+
+@pytest.mark.parametrize("opcode", ["collective-permute", "custom-call", "pad", "reduce-window"])
+def test_an_instruction_is_inside_of_what_runs_it(opcode: str) -> None:
+    """Of branches, loops, calls and fusions, and of maps, if it can compute scalars."""
+    outer, inside = set[str](), 0
+    for module in examples(lambda choices: nested(choices, opcode), 60, opcode):
+        hlo.verify(module)
+        assert hlo.parse(hlo.format(module)) == module
+        called = [c for c in module.computations if c.name != module.entry_name]
+        inside += any(i.opcode == opcode for c in called for i in c.instructions)
+        outer |= {i.opcode for i in module.entry.instructions}
+    scalar = GENERATORS[opcode][1](ArrayShape(F32))
+    assert outer >= {"call", "conditional", "fusion", "while"} and ("map" in outer) == scalar
+    assert inside > 50
+
+
+def test_each_kind_of_types_is_as_likely() -> None:
+    """However many types are of the kind; among ordinary ones each type is."""
+    choices = Seeded(1)
+    drawn = Counter(by_kind(choices, ALL_TYPES).name for _ in range(3000))
+    assert set(drawn) == {t.name for t in ALL_TYPES}
+    assert drawn["f8e8m0fnu"] > 150 and drawn["f8e8m0fnu"] > 5 * drawn["s32"] / 2
+    ordinary = Counter(by_kind(choices, TYPES).name for _ in range(3000))
+    assert set(ordinary) == {t.name for t in TYPES} and ordinary["pred"] < 300
+
+
+def test_operands_of_the_same_sizes_have_the_same_bounded_dimension() -> None:
+    """Mostly, as an instruction of several operands takes no others."""
+
+    def sums(choices: Choices) -> hlo.Module:
+        builder = Builder(choices, menu(("add",)), TYPES, 0)
+        shapes = [ArrayShape(F32, (3, 3, 3))] * 2
+        names = [builder.leaf(shape) for shape in shapes]
+        return builder.module([builder.emit("add", shapes[0], *names)])
+
+    agree = list[bool]()
+    for module in examples(lambda choices: loosened(choices, sums(choices), OF_OPERANDS), 150, 3):
+        hlo.verify(module)
+        sized = [i for i in module.entry.instructions if i.opcode == "set-dimension-size"]
+        dimensions = [i.attributes["dimensions"] for i in sized[:2]]
+        agree += [dimensions[0] == dimensions[1]] if len(dimensions) == 2 else []
+    assert len(agree) > 40 and sum(agree) > 0.65 * len(agree)
 
 
 def test_every_family_of_generators_is_drawn_from() -> None:
