@@ -9,6 +9,10 @@ from pathlib import Path
 
 # Longer by the clock than on a processor: what has had so little of it waits for something.
 WAITS = 10
+# What has slept that much longer than it may work, and used less than a share of the time since it
+# was last looked at, waits for ever: on a busy machine, too, what can run gets more.
+_SLEEPS = 3
+_SHARE = 0.01
 _PROCESSES = Path("/proc")
 
 
@@ -16,17 +20,20 @@ class Allowance:
     """Limit the time of a task.
 
     It is spent after ``seconds`` of wall-clock time and as many of processor time, at the latest
-    after ``WAITS`` times as many of wall-clock time. Without processor times from the system,
-    wall-clock time alone counts; likewise if ``leader``, the process that runs the task and leads
-    its session, is None.
+    after ``WAITS`` times as many of wall-clock time, or after three times as many if the task does
+    nothing: a deadlock, which memory that a compiler damages often ends in. Without processor
+    times from the system, wall-clock time alone counts; likewise if ``leader``, the process that
+    runs the task and leads its session, is None.
     """
 
     def __init__(self, seconds: float, leader: int | None = None) -> None:
         begin = time.monotonic()
         self.seconds, self.deadline = seconds, begin + seconds
         self._leader, self._latest = leader, begin + WAITS * seconds
+        self._awake = begin + _SLEEPS * seconds
         is_limited = leader is not None and seconds < math.inf
         self._before = of_process(leader) if leader is not None and is_limited else None
+        self._last = begin, self._before or 0.0  # time and processor time when it was looked at
 
     def is_spent(self) -> bool:
         """Return whether the time is spent. If not, ``deadline`` is when to call this again."""
@@ -36,9 +43,17 @@ class Allowance:
         used = None if self._leader is None else of_session(self._leader)
         if self._before is None or used is None or now >= self._latest:
             return True
+        slept, self._last = self._is_asleep(now, used), (now, used)
+        if slept and now >= self._awake:
+            return True
         left = self.seconds - (used - self._before)
         self.deadline = min(now + left, self._latest)
         return left <= 0
+
+    def _is_asleep(self, now: float, used: float) -> bool:
+        """Return whether the task has done nothing since it was last looked at."""
+        before, used_before = self._last
+        return used - used_before < _SHARE * (now - before)
 
 
 def of_process(process: int) -> float | None:

@@ -38,6 +38,15 @@ def test_a_worker_that_waits_is_waited_for() -> None:
         assert pool(1000.0) == Death(limit=_SECONDS)
 
 
+def test_what_sleeps_is_given_up_before_what_is_slow() -> None:
+    """A deadlock, as in damaged memory, does nothing; a busy machine leaves a share of itself."""
+    with WorkerPool(waiting, seconds=_SECONDS) as pool:
+        assert pool(0.0) == Result(None)
+        begin = time.monotonic()
+        assert pool(1000.0) == Death(limit=_SECONDS)
+        assert 3 * _SECONDS <= time.monotonic() - begin < 7 * _SECONDS
+
+
 def test_children_count() -> None:
     """A shell that waits for a busy child: the work of both is that of the session."""
     words = ["sh", "-c", f"'{sys.executable}' -c '{_BUSY}' & wait"]
