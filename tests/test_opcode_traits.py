@@ -44,6 +44,8 @@ from interp.algorithms.monoid_folds import UFUNCS
 
 LENGTH = 64
 PROGRAMS = 16  # of each opcode; half of them have no elements
+# Of opcodes whose operand mostly is of another type, which few properties can be seen by.
+MORE_PROGRAMS = {"bitcast": 96, "bitcast-convert": 96}
 
 
 # Arithmetic
@@ -222,7 +224,8 @@ def programs(opcode: str, types: Sequence[ElementType]) -> Iterator[tuple[Module
         module = single_op(choices, opcode, element_types=types, max_elements=64)
         return module, arguments(choices, module)
 
-    yield from examples(drawn, PROGRAMS, opcode)  # type: ignore[arg-type]
+    count = MORE_PROGRAMS.get(opcode, PROGRAMS)
+    yield from examples(drawn, count, opcode)  # type: ignore[arg-type]
 
 
 def evaluated(module: Module, given: Sequence[Any]) -> list[Array] | None:

@@ -169,7 +169,7 @@ def _moves() -> Iterator[Question]:
 
 def _divided_indices() -> Iterator[Question]:
     """Repeat elements, repeat rows, and take elements of rows in turn, in several widths at a time:
-    loads at i / c and i % c, for which loops over whole rows need not divide, but those cut do."""
+    loads at i / c and i % c, by loops over whole rows and, where those are cut, over parts."""
     for t, narrow in (("u32", "u8"), ("f32", "f32"), ("u16", "s64"), ("u8", "s16"), ("f64", "f32")):
         for c, n in ((2, 48), (3, 48), (4, 64), (8, 64), (4, 96)):
             k = n // c

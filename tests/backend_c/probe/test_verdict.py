@@ -95,8 +95,12 @@ def test_a_compiler_that_is_never_right(tmp_path: Path, cache: Cache) -> None:
         trusted(compiler, cache, FEW)
 
 
-def test_gathers_that_leave_elements_out(cache: Cache) -> None:
-    """gcc 12.2 for AVX2, where nothing keeps it from gathers: the defect that was met first."""
+def test_gathers_that_leave_elements_out(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """gcc 12.2 for AVX2, where nothing keeps it from gathers: the defect that was met first.
+
+    It is one of loops over i that load at (i + 1) / 8, which are strip-mined by now.
+    """
+    monkeypatch.setattr("backend_c.ir.digits._radix", lambda loop, extent: 0)
     compiler = find_compiler(os.environ)
     if not re.search(r"^gcc.* 12\.2", compiler.version) or refusal(compiler.command, "haswell"):
         pytest.skip("no gcc 12.2, or no AVX2")
