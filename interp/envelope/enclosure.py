@@ -257,6 +257,11 @@ def _chosen(better: Callable[[Array, Array], Array], ends: tuple[Array, ...]) ->
     return best
 
 
+def is_nan_alone(value: Enclosure) -> Array:
+    """Test where NaN is legal and no number is."""
+    return np.asarray(is_nan(value.low) & value.nan)
+
+
 def is_certain(value: Enclosure) -> Array:
     """Test where exactly one result is legal, the sign of a zero included."""
     if value.is_point:
@@ -264,7 +269,7 @@ def is_certain(value: Enclosure) -> Array:
     one = (value.low == value.high) & ~value.nan
     for low, high in _components(value):
         one &= np.signbit(low) == np.signbit(high)
-    return np.asarray(one | (is_nan(value.low) & value.nan))
+    return np.asarray(one | is_nan_alone(value))
 
 
 def _components(value: Enclosure) -> Iterator[tuple[Array, Array]]:

@@ -10,7 +10,14 @@ import numpy as np
 
 from hlo.values import Array
 from interp.envelope.blocks import BLOCK, in_blocks_of
-from interp.envelope.enclosure import Enclosure, contains, finfo, is_ever, is_nan
+from interp.envelope.enclosure import (
+    Enclosure,
+    contains,
+    finfo,
+    is_ever,
+    is_nan,
+    is_nan_alone,
+)
 from interp.exact.conversion import type_of
 
 EQUAL, WITHIN, UNDETERMINED, OUTSIDE = "equal", "within", "undetermined", "outside"
@@ -152,7 +159,7 @@ def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Ar
     # The width of a single infinity is inf - inf = NaN, which the comparison above takes for
     # unknown.
     infinite = ~np.isfinite(low) & ~np.isfinite(high) & (legal.low == legal.high)
-    only_nan = is_nan(legal.low) & legal.nan
+    only_nan = is_nan_alone(legal)
     uncertain_nan = legal.nan & ~is_nan(legal.low)
     return np.asarray((~known & ~infinite & ~only_nan) | uncertain_nan)
 

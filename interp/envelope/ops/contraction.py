@@ -9,7 +9,7 @@ is half an ulp of 1 in the type in which the peer accumulates.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -30,6 +30,7 @@ from interp.envelope.enclosure import (
     finfo,
     hull,
     is_nan,
+    is_nan_alone,
     moved,
     nan_where,
     point,
@@ -359,15 +360,17 @@ def with_specials(
     special = [(~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan) for x in operands]
     if not any(x.any() for x in special):
         return result
-    one, other = (x.astype(np.float64) for x in special)
-    met = (product(one, np.ones_like(other)) + product(np.ones_like(one), other)) > 0
-    opened = where(met, anything(result.shape, result.element_type), result)
+
+    def met(masks: Iterable[Array]) -> Array:
+        one, other = (mask.astype(np.float64) for mask in masks)
+        return (product(one, np.ones_like(other)) + product(np.ones_like(one), other)) > 0
+
+    met_special = met(special)
+    opened = where(met_special, anything(result.shape, result.element_type), result)
     if exactly is None:
         return opened
     if not all(all_certain(flushed(x)) for x in operands):
-        one, other = ((is_nan(x.low) & x.nan).astype(np.float64) for x in operands)
-        lost = (product(one, np.ones_like(other)) + product(np.ones_like(one), other)) > 0
-        return nan_where(lost, opened)
+        return nan_where(met(map(is_nan_alone, operands)), opened)
     value = exactly(operands[0].low, operands[1].low)
     overflows = np.isinf(result.low) & np.isinf(result.high)
-    return where(met & ~overflows, Enclosure(value, value, is_nan(value)), opened)
+    return where(met_special & ~overflows, Enclosure(value, value, is_nan(value)), opened)

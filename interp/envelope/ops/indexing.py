@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from interp.envelope.enclosure import (
     all_certain,
     anything,
     is_nan,
+    is_nan_alone,
     largest,
     least,
     moved,
@@ -270,10 +272,12 @@ def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
         for x, mask in zip((value, update), special)
     ]
     result = _of_finite(zeroed[0], zeroed[1], scattered)
-    met = scattered(*(x.astype(np.float64) for x in special)) != 0
-    opened = where(met, anything(result.shape, result.element_type), result)
-    lost = scattered(*((is_nan(x.low) & x.nan).astype(np.float64) for x in (value, update))) != 0
-    return nan_where(lost, opened)
+
+    def met(masks: Iterable[Array]) -> Any:
+        return scattered(*(mask.astype(np.float64) for mask in masks)) != 0
+
+    opened = where(met(special), anything(result.shape, result.element_type), result)
+    return nan_where(met(map(is_nan_alone, (value, update))), opened)
 
 
 def _of_finite(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:

@@ -23,6 +23,7 @@ from interp.envelope.enclosure import (
     finfo,
     is_certain,
     is_nan,
+    is_nan_alone,
     moved,
     outward,
     rounded_down,
@@ -301,7 +302,7 @@ def in_any_order(
     fewest = total(np.minimum(low, 0.0)) + np.minimum(init_low, 0.0)
     leaves = ~(most < float(info.maxexp) - 1) | ~(fewest > float(info.minexp) + 1)
     wider = Enclosure(*outward(product.low, product.high, terms), product.nan)
-    unsure = leaves & ~(is_nan(product.low) & product.nan)
+    unsure = leaves & ~is_nan_alone(product)
     return where(unsure, anything(product.shape, element_type), wider)
 
 

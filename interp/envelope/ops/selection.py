@@ -20,6 +20,7 @@ from interp.envelope.enclosure import (
     greatest_of,
     hull,
     is_nan,
+    is_nan_alone,
     largest,
     least,
     least_of,
@@ -144,7 +145,7 @@ def _compared_with_itself(value: Enclosure, direction: str, in_total: bool) -> E
         return point(never)
     if in_total:
         return point(~never)
-    only_nan = is_nan(value.low) & value.nan
+    only_nan = is_nan_alone(value)
     return _truth(value.nan, only_nan) if direction == "NE" else _truth(~only_nan, ~value.nan)
 
 
