@@ -21,7 +21,10 @@ from backend_c.kernels.parts.reduction.combiner import apply_combiner
 from backend_c.kernels.parts.reduction.exact_column_sums import ColumnSums
 from backend_c.kernels.parts.reduction.exact_sum import exact_sum, exact_sum_in_blocks
 from backend_c.kernels.parts.reduction.monoids import monoid_of
-from backend_c.kernels.parts.reduction.reordered_reduction import ReorderedReduction
+from backend_c.kernels.parts.reduction.reordered_reduction import (
+    ReorderedReduction,
+    above_short_runs,
+)
 from hlo.types import F64, ArrayShape
 from hlo.walk import Callee, called
 
@@ -31,8 +34,6 @@ __all__ = ["reduce"]
 # roundings in doubt (a hundredth of them at 2**15 normal numbers).
 _LONG = 1 << 14
 _BLOCK = 1 << 12
-# Neighbours of one result that are too few for a loop in lanes, and how many such runs pay.
-_RUN, _RUNS = 64, 16
 _MOST_STEPS = 128  # instructions of a fold that is written out
 
 
@@ -201,7 +202,7 @@ class _Reduction:
             sums = ColumnSums(self.scope, dims, self._reduced_dims(), self._element, self.inits[0])
             sums.emit(write)
             return
-        if is_static and (above := self._rows_of_runs()):
+        if is_static and (above := self._above_runs()):
             self._exact_runs(dims, above, write)
             return
         if is_static and self.trip >= _LONG and results * self.trip >= self.scope.settings.grain:
@@ -221,16 +222,17 @@ class _Reduction:
         element_type = self.inputs[0].shape.element_type
         return element_type.is_complex or element_type is F64
 
-    def _rows_of_runs(self) -> list[int]:
-        """Return the reduced dimensions beside the last ones, if a result has short runs of
-        neighbours in those and many of them apart; else none."""
-        rank, dims = self.inputs[0].shape.rank, self.inputs[0].shape.dims
-        kept = max(self.kept, default=rank)
-        above = [d for d in self.reduced if d < kept]
-        run = math.prod(dims[kept + 1 :])
-        is_short = 1 < run <= _RUN and math.prod(dims[d] for d in above) >= _RUNS
-        is_here = not self._is_wide and not nest.has_blocks(self.scope)
-        return above if is_short and is_here and len(above) < len(self.reduced) else []
+    def _above_runs(self) -> tuple[int, ...]:
+        """Return the reduced dimensions above short runs of neighbours (:func:`above_short_runs`),
+        if those are added by columns; else none."""
+        if self._is_wide or nest.has_blocks(self.scope) or self._run <= 1:
+            return ()
+        return above_short_runs(self.inputs[0].shape.dims, self.reduced)
+
+    @property
+    def _run(self) -> int:
+        """Return the number of neighbours that belong to one result."""
+        return math.prod(self.inputs[0].shape.dims[max(self.kept, default=-1) + 1 :])
 
     def _exact_runs(self, dims: tuple[int, ...], above: Sequence[int], write: Writer) -> None:
         """Write sums of runs of columns: all dimensions after the last of ``above`` are columns."""
@@ -246,8 +248,7 @@ class _Reduction:
             return self.inputs[0].at(*(position[d] for d in range(shape.rank)))
 
         rows = tuple(shape.dims[d] for d in above)
-        run = math.prod(shape.dims[max(self.kept) + 1 :])
-        sums = ColumnSums(self.scope, kept, rows, at, self.inits[0], run=run, dims=dims)
+        sums = ColumnSums(self.scope, kept, rows, at, self.inits[0], run=self._run, dims=dims)
         sums.emit(write)
 
     def _reduced_dims(self) -> tuple[int, ...]:

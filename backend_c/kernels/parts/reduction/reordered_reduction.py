@@ -92,18 +92,16 @@ class ReorderedReduction:
     def _has_short_runs(self) -> bool:
         """Return whether a result has short runs of neighbouring elements, and many of them
         apart."""
-        tail = _trailing(self.reduced, self.operand.shape.rank)
-        extents, settings = self.extents(self.reduced), self.scope.settings
-        above = math.prod(extents[: len(extents) - tail])
-        short = math.prod(extents[len(extents) - tail :]) <= _SHORT
+        settings = self.scope.settings
         is_here = settings.is_fast and settings.has_lanes and not self.scope.is_inside_element
-        return is_here and not self.operand.sizes and tail > 0 and short and above >= _FEWEST
+        dims = self.operand.shape.dims
+        return is_here and not self.operand.sizes and bool(above_short_runs(dims, self.reduced))
 
     def _emit_in_steps(self, write: Write) -> None:
         """Write two reductions: along columns to one state per neighbour, then over the
         neighbours."""
         scope, monoid, state = self.scope, self.monoid, self.monoid.state
-        above = self.reduced[: -_trailing(self.reduced, self.operand.shape.rank)]
+        above = above_short_runs(self.operand.shape.dims, self.reduced)
         left = tuple(d for d in range(self.operand.shape.rank) if d not in above)
         shape = ArrayShape(state, self.extents(left))
         partials = scope.scratch(state, shape.elements, frozen=True)
@@ -276,6 +274,16 @@ class ReorderedReduction:
                 place = ix.linearize((*index, block), (*dims, groups * per_row))
                 scope.assign(total, monoid.combined(total, scope.load(partials, place)))
             write(index, (scope.bind(monoid.value(total)),))
+
+
+def above_short_runs(dims: tuple[int, ...], reduced: Sequence[int]) -> tuple[int, ...]:
+    """Return the reduced dimensions of an array but the last ones, if a result has short runs of
+    neighbouring elements in those, and many of them apart; else none."""
+    tail = _trailing(reduced, len(dims))
+    above = tuple(reduced[: len(reduced) - tail])
+    is_short = tail > 0 and math.prod(dims[len(dims) - tail :]) <= _SHORT
+    is_often = math.prod(dims[d] for d in above) >= _FEWEST
+    return above if is_short and is_often else ()
 
 
 def _trailing(dimensions: Sequence[int], rank: int) -> int:
