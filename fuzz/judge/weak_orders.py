@@ -28,9 +28,9 @@ def disorder(
 ) -> str | None:
     """Return why a comparator is no strict weak order of the first elements of a sort's operands,
     with these elements and what helps, or None."""
-    return symmetry(*operands, dimensions=dimensions, to_apply=to_apply) or _loop(
-        operands, dimensions[0], to_apply
-    )
+    (dimension,) = dimensions
+    before = _relation(operands, dimension, to_apply)
+    return _symmetry(before, operands, dimension) or _loop(before, operands, dimension)
 
 
 def symmetry(
@@ -39,7 +39,11 @@ def symmetry(
     """Return which elements come before each other, or one before itself, or None. A compiled sort
     may not end there, and read beyond its operands."""
     (dimension,) = dimensions
-    before = _relation(operands, dimension, to_apply)
+    return _symmetry(_relation(operands, dimension, to_apply), operands, dimension)
+
+
+def _symmetry(before: Array, operands: Sequence[Array], dimension: int) -> str | None:
+    """Name two elements that come before each other, or one that comes before itself."""
     found = np.argwhere(before & np.swapaxes(before, 1, 2))
     if not len(found):
         return None
@@ -50,9 +54,8 @@ def symmetry(
     return f"{_WHY}: {what}; compare by LT or GT, not by LE or GE"
 
 
-def _loop(operands: Sequence[Array], dimension: int, to_apply: Callee[Any]) -> str | None:
+def _loop(before: Array, operands: Sequence[Array], dimension: int) -> str | None:
     """Name three elements that have no order."""
-    before = _relation(operands, dimension, to_apply)
     level = ~before & ~np.swapaxes(before, 1, 2)
     for related, said in ((before, _NOT_AFTER), (level, _NOT_LEVEL)):
         numbers = related.astype(np.float32)
