@@ -66,24 +66,24 @@ def lower(
     is_eager = original is function
     peer = f"{version}, eager" if is_eager else f"{version}, torch.compile"
 
-    def lowered(reads: Reads | None) -> TracedFunction:
-        tracing = Tracing(original, arguments, keywords, reads)
+    def lowered(*, with_numbers: bool) -> TracedFunction:
+        tracing = Tracing(original, arguments, keywords, with_numbers=with_numbers)
         module = tracing.graph_module()
         arrays = tuple(array_of(x).copy() for x in tracing.tensors)  # the call may write into them
         text, constants = _text(module, arrays)
         return TracedFunction(
             tracing.name, text, (*arrays, *constants), tuple(tracing.paths), peer,
-            call=lambda: function(*arguments, **keywords), reads=reads,
+            call=lambda: function(*arguments, **keywords), reads=tracing.reads,
         )  # fmt: skip
 
     try:
-        return lowered(None)
+        return lowered(with_numbers=False)
     except Error as error:
         if not is_eager:  # what a compiled function reads is not seen
             raise
         reason = error
     try:
-        return lowered(Reads())
+        return lowered(with_numbers=True)
     except Unsupported:
         raise
     except Error:  # of the function, or of a trace with numbers alone

@@ -7,8 +7,7 @@ the same, and each number is judged like a result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,11 +35,6 @@ class Reads(TorchDispatchMode):  # type: ignore[misc]  # Any without torch
         super().__init__()
         self.numbers: list[tuple[str, bool | int | float | complex]] = []
         self.tensors: list[Any] = []
-
-    def forget(self) -> None:
-        """Begin anew."""
-        self.numbers.clear()
-        self.tensors.clear()
 
     def __torch_dispatch__(
         self, function: Any, types: Any, arguments: Sequence[Any] = (),
@@ -71,18 +65,14 @@ def require_same(name: str, traced: Reads, ran: Reads) -> None:
         )
 
 
-@contextmanager
-def require_single_numbers() -> Iterator[None]:
-    """Raise Unsupported where a function hands out all elements of a tensor to Python."""
-    with _Refusing():
-        yield
+class SingleNumbers(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
+    """Refuse functions that hand out all elements of a tensor to Python while this mode is on."""
 
-
-class _Refusing(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
     def __torch_function__(
         self, function: Any, types: Any, arguments: Any = (),
         keywords: Mapping[str, Any] | None = None,
     ) -> Any:  # fmt: skip
+        """Call a function of torch; raise Unsupported for one that hands out elements."""
         if function in _ELEMENTS:
             raise Unsupported(
                 f"{function.__name__} reads elements outside of PyTorch: no program to judge by"

@@ -20,22 +20,23 @@ from hlo.errors import Error, Unsupported
 from hlo_oracle.frontends.torch import data_sizes, decompositions, strided
 from hlo_oracle.frontends.torch.captured import Capturing
 from hlo_oracle.frontends.torch.graphs import op_name
-from hlo_oracle.frontends.torch.reads import Reads, require_single_numbers
+from hlo_oracle.frontends.torch.reads import Reads, SingleNumbers
 
 
 class Tracing:
     """A function and its arguments, to be traced once.
 
-    With ``reads`` it is traced with the numbers of its tensors, and may read them; what it reads
-    follows its results. Else its tensors have types and sizes alone.
+    ``with_numbers`` of its tensors it may read them: ``reads`` tells what it read, which follows
+    its results. Else its tensors have types and sizes alone.
     """
 
     def __init__(
-        self, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any],
-        reads: Reads | None,
+        self, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], *,
+        with_numbers: bool,
     ) -> None:  # fmt: skip
         self.name = str(getattr(function, "__name__", type(function).__name__))
-        self.reads = reads
+        self.reads: Reads | None = None
+        self._with_numbers = with_numbers
         self._function = function
         self._state = _state(function)
         self._leaves, self._structure = _pytree.tree_flatten((tuple(arguments), dict(keywords)))
@@ -66,11 +67,11 @@ class Tracing:
         given = [x.detach().clone().requires_grad_(x.requires_grad) for x in self.tensors]
         detached = [x.detach() for x in given]
         table = decompositions.table()
-        if self.reads is None:
-            traced = partial(make_fx, tracing_mode="fake", _allow_non_fake_inputs=True)
-        else:
+        if self._with_numbers:
             traced = partial(make_fx, tracing_mode="real", _error_on_data_dependent_ops=False)
             table = {**table, **data_sizes.TABLE}
+        else:
+            traced = partial(make_fx, tracing_mode="fake", _allow_non_fake_inputs=True)
         try:
             with _without_fused_kernels(), _without_log(), torch.random.fork_rng(devices=[]):
                 # Once for gradients inside of the function, which functionalize does not see, then
@@ -91,12 +92,12 @@ class Tracing:
         return module
 
     def _first(self, traced: Callable[..., Any], given: Sequence[Any]) -> Any:
-        early = decompositions.early()
-        if self.reads is None:
-            return traced(self._flat, decomposition_table=early)(*given)
-        self.reads.forget()  # it may be the second time
+        begun = traced(self._flat, decomposition_table=decompositions.early())
+        if not self._with_numbers:
+            return begun(*given)
+        self.reads = Reads()
         with self.reads:
-            module = traced(self._flat, decomposition_table=early)(*given)
+            module = begun(*given)
         for node in reversed(module.graph.nodes):
             if not node.users and _is_number(node):
                 module.graph.erase_node(node)
@@ -111,7 +112,7 @@ class Tracing:
             filled[n] = x
         positional, named = _pytree.tree_unflatten(filled, self._structure)
         outside = list(zip(self.tensors[self._given :], given[self._given :], strict=True))
-        refusing = nullcontext() if self.reads is None else require_single_numbers()
+        refusing = SingleNumbers() if self._with_numbers else nullcontext()
         with refusing, Capturing(outside, given) as capturing:
             value = (
                 torch.func.functional_call(self._function, own, positional, named)
