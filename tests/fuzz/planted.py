@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+import hlo
 import interp
+from fuzz.peers.xla import Answer
 from hlo.bit_equality import differences
 from hlo.module import Module
-from hlo.values import Value
+from hlo.values import Value, arrays_of
 from hlo.walk import Op, column
 from interp.evaluator import Evaluation
 
@@ -32,6 +34,16 @@ def planted(name: str, wrong: Wrong) -> Callable[[Module, tuple[Any, ...]], Valu
 
         other = {**ops, name: Op(function, right.given, right.home)}
         return Evaluation(module, _FUEL, ops=other).result(arrays)
+
+    return run
+
+
+def answering(name: str, wrong: Wrong) -> Callable[[str, Sequence[np.ndarray]], Answer]:
+    """The same as a peer, which is given texts."""
+    compiled = planted(name, wrong)
+
+    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
+        return Answer(tuple(arrays_of(compiled(hlo.parse(text), tuple(arrays)))))
 
     return run
 

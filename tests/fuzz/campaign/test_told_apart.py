@@ -28,11 +28,9 @@ from fuzz.oracles import ORACLES, Difference, Outcome
 from fuzz.oracles.compilers import judging
 from fuzz.oracles.equivalent import baked
 from fuzz.oracles.oracle import Oracle, Property, stateless
-from fuzz.peers.xla import Answer
 from fuzz.reducer.search import Case
-from hlo.values import arrays_of
 from interp.envelope.budget import XLA_CPU
-from tests.fuzz.planted import planted
+from tests.fuzz.planted import answering
 
 _ROOTS = {
     "ROOT r = s8[2] convert(x)": "convert(f32) -> s8",
@@ -72,12 +70,8 @@ def test_a_culprit_is_blamed_before_the_last() -> None:
 
 
 def test_a_wrong_step_is_blamed() -> None:
-    wrong = planted("floor", lambda x: x + np.float32(1))
+    run = answering("floor", lambda x: x + np.float32(1))
     module = _module("f = f32[2] floor(x)\n  ROOT r = f32[2] reverse(f), dimensions={0}")
-
-    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
-        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
-
     case = Case(module, (np.array([0.5, 1], np.float32), np.array([True, False])))
     against = Against(run, XLA_CPU)
     failure = against.failure(case.module, case.arrays)
@@ -117,12 +111,8 @@ def test_a_narrower_oracle_blames_before_it_ends(
 
 def test_a_wrong_step_alone_keeps_what_is_constant_of_it() -> None:
     """Its operands are the compiler's own values, but for constants, moved ones, too."""
-    wrong = planted("power", lambda x: x + np.float32(1))
+    run = answering("power", lambda x: x + np.float32(1))
     module = _module("e = f32[2] exponential(x)\n  ROOT r = f32[2] power(e, b)")
-
-    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
-        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
-
     case = Case(module, (np.array([0.0, 1], np.float32), np.array([True, False])))
     step = Against(run, XLA_CPU).wrong_step(case.module, case.arrays)
     assert step is not None
@@ -137,11 +127,8 @@ def test_what_leaves_the_same_alone_is_not_reduced_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wrong powers are one finding, of which few programs are reduced; another one's first is."""
-    wrong = planted("power", lambda x: x + x.dtype.type(1))
+    run = answering("power", lambda x: x + x.dtype.type(1))
     reduced = list[Case]()
-
-    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
-        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
 
     def kept(of: Property, case: Case, kind: str, seconds: float, **given: bool) -> Case | None:
         reduced.append(case)
@@ -182,11 +169,8 @@ def test_what_is_cut_to_the_same_is_not_reduced_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cutting finds what was not seen to fail alone: only the first is made plain."""
-    wrong = planted("power", lambda x: x + x.dtype.type(1))
+    run = answering("power", lambda x: x + x.dtype.type(1))
     plain = list[Case]()
-
-    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
-        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
 
     def kept(of: Property, case: Case, kind: str, seconds: float, **given: bool) -> Case | None:
         plain.extend([case] if given.get("is_plain", True) else [])
@@ -206,11 +190,7 @@ def test_what_is_cut_to_the_same_is_not_reduced_again(
 
 def test_each_instruction_that_is_wrong_is_told() -> None:
     """Of one program both wrong powers; not what is made of a wrong one and right by itself."""
-    wrong = planted("power", lambda x: x + x.dtype.type(1))
-
-    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
-        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
-
+    run = answering("power", lambda x: x + x.dtype.type(1))
     module = _module("""y = f32[2] power(x, x)
   n = f32[2] negate(y)
   z = f32[2] power(x, b)
@@ -226,11 +206,7 @@ def test_each_instruction_that_is_wrong_is_told() -> None:
 
 def test_what_fails_with_constants_as_with_arguments_is_one_suspect() -> None:
     """Whichever is asked first."""
-    wrong = planted("power", lambda x: x + x.dtype.type(1))
-
-    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
-        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
-
+    run = answering("power", lambda x: x + x.dtype.type(1))
     of = judging(Against(run, XLA_CPU))
 
     def constants(asked: Sequence[Case]) -> list[Outcome]:

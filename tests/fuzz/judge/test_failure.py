@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from planted import planted
+from planted import answering
 
 import fuzz
 import hlo
@@ -16,7 +15,6 @@ from fuzz.peers.xla import Answer
 from fuzz.reducer.reduction import exact
 from fuzz.report import Report, write
 from hlo.errors import Unsupported
-from hlo.values import Array, arrays_of
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.recorded_values import exposed
 
@@ -35,11 +33,7 @@ X = np.linspace(15, 16, 8, dtype=np.float32)
 
 def compiler(name: str) -> Against:
     """With a bug in one op: what is positive is greater by a half."""
-    wrong = planted(name, lambda x: np.where(x > 0, x + np.float32(0.5), x))
-
-    def run(text: str, arrays: Sequence[Array]) -> Answer:
-        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
-
+    run = answering(name, lambda x: np.where(x > 0, x + np.float32(0.5), x))
     return Against(run, XLA_CPU)
 
 

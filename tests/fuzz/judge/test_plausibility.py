@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
-from planted import planted
+from planted import answering
 
 import fuzz
 import hlo
@@ -15,7 +13,6 @@ from fuzz.judge.plausibility import ANY, CLEAR, PLAIN, plausibility
 from fuzz.peers.xla import Answer
 from fuzz.reducer.numbers import simpler_numbers
 from fuzz.reducer.search import Case
-from hlo.values import Array, arrays_of
 from interp.envelope.budget import XLA_CPU
 
 _NEGATE = "HloModule m\nENTRY e { x = TYPE parameter(0)  ROOT r = TYPE negate(x) }"
@@ -55,10 +52,8 @@ def test_a_crash_is_plain() -> None:
     assert plausibility(None) == PLAIN
 
 
-def _flushed(text: str, arrays: Sequence[Array]) -> Answer:
-    """A compiler whose exponential gives 0 for what is below e^-5."""
-    wrong = planted("exponential", lambda x: np.where(x < np.float32(np.exp(-5)), 0, x))
-    return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
+# A compiler whose exponential gives 0 for what is below e^-5.
+_flushed = answering("exponential", lambda x: np.where(x < np.float32(np.exp(-5)), 0, x))
 
 
 def test_a_reduction_keeps_what_is_plain() -> None:
