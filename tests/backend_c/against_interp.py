@@ -11,7 +11,7 @@ from hlo.bit_equality import differences
 
 
 def assert_same_bits(text: str, *arrays: Any, seed: int = 0) -> None:
-    """At one thread and at two."""
+    """Assert that compiled C gives the interpreter's bits, with one thread and with two."""
     module = hlo.parse(text)
     expected = interp.evaluate(module, *arrays, seed=seed)
     executable = backend_c.compile(module, numerics="exact")

@@ -102,7 +102,7 @@ def test_loops_of_much_work_are_those_of_the_host() -> None:
 
 @needs_compiler
 def test_a_loop_of_copies_alone() -> None:
-    """There is no kernel to make one of."""
+    """A loop that only copies is no kernel of its own: there is no kernel to put it in."""
     text = """HloModule copies
     again { s = (pred[], f32[4], f32[4]) parameter(0)
             ROOT p = pred[] get-tuple-element(s), index=0 }

@@ -113,7 +113,8 @@ def test_rows_have_a_block_each_and_elements_a_thread() -> None:
 
 
 def test_a_product_keeps_its_operands_as_long_as_the_library_may_need_them() -> None:
-    """Of two products in a row, whose kernels are several launches with scratch arrays."""
+    """The operands of a product do not overlap its result in the workspace: a library may compute
+    it in place of several launches with scratch arrays."""
     text = """HloModule m
 ENTRY e { x = f32[128,8192] parameter(0)
           y = f32[8192,128] parameter(1)

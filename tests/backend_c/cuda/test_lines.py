@@ -82,7 +82,7 @@ def test_other_loops_stay_as_they_are(body: Statement) -> None:
 @needs_compiler
 @pytest.mark.parametrize("element_type", ["pred", "s8", "s16", "bf16", "f32", "f64", "c64", "s4"])
 def test_elements_of_all_widths(element_type: str) -> None:
-    """Also the last ones, which are no whole line."""
+    """Elements of every width are loaded in lines of 16 bytes; the last ones are no whole line."""
     op = "not(x)" if element_type == "pred" else "negate(x)"
     shape = f"{element_type}[1037]"
     module = hlo.parse(

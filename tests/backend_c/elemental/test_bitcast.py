@@ -72,7 +72,8 @@ _PARTS = (
 @pytest.mark.parametrize("extent", [1, 15, 33])
 @pytest.mark.parametrize(("wide", "narrow"), _PARTS)
 def test_bytes_of_computed_elements(wide: str, narrow: str, extent: int) -> None:
-    """Of an array that is computed, seen in another shape, and computed with again."""
+    """Computed elements that are split into narrower ones, reversed and joined again have the
+    interpreter's bits."""
     parts = {name: hlo.types.ELEMENT_TYPES[name].bits for name in (wide, narrow)}
     count = parts[wide] // parts[narrow]
     text = f"""HloModule m
@@ -93,7 +94,8 @@ ENTRY e {{
 
 
 def test_bytes_in_memory_are_read_as_they_lie() -> None:
-    """Without dividing an index by their number, and without shifts."""
+    """Bytes of elements in memory are read without dividing an index by their number, and without
+    shifts."""
     path = TESTS / "regressions" / "bytes_of_floats.hlo"
     sources = emit(hlo.parse(path.read_text()))
     (kernel,) = re.findall(r"static void kernel.*?\n}", sources["unit_0.c"].decode(), re.DOTALL)

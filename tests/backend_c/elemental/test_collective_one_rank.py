@@ -166,7 +166,8 @@ DIMS = [(), (0, 3), (2, 3), (3, 1, 2, 1, 2)]
 
 
 def test_every_type() -> None:
-    """Of several ranks: zeros, which not every type has, and the same."""
+    """On one replica, a collective-permute gives zeros without pairs and its operand with the pair
+    {0,0}: arrays of every type, also a type without zero, of ranks 0, 2 and 5."""
     lines, values, shapes = [], [], []
     for number, name in enumerate(TYPES):
         dims = DIMS[number % len(DIMS)]

@@ -1,4 +1,4 @@
-"""What the ranges of integers decide is no select, and the bits are the same."""
+"""Check that selects are removed where ranges of integers decide them, and keep every bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What no lane changes is asked before a loop in lanes, as a mask as wide as what is chosen."""
+"""Check that a condition that is the same in all lanes is computed before the loop over lanes, as a
+mask as wide as the elements that it selects."""
 
 from __future__ import annotations
 

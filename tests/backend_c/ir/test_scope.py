@@ -27,7 +27,7 @@ def test_a_bound_load_keeps_its_name() -> None:
 
 
 def test_a_load_leaves_an_if_where_its_index_is_inside_of_the_array() -> None:
-    """What an ``if`` keeps from running may be out of bounds."""
+    """A load whose index may be out of bounds stays inside of the ``if`` that guards it."""
     scope, array = Scope(Settings()), Array("a0", S64, 4)
     with scope.loop(4) as number:
         is_first = apply("compare-EQ", number, ix.constant(0), type=PRED)

@@ -1,4 +1,4 @@
-"""Which sequences sine and cosine are computed by, from what is known of their operands."""
+"""Check by which sequences sine and cosine are computed, from what is known of their operands."""
 
 from __future__ import annotations
 

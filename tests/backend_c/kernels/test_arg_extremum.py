@@ -112,7 +112,8 @@ def _values(element_type: str, dims: tuple[int, ...], direction: str) -> Array:
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(("number", "dims", "dimension"), [(n, *s) for n, s in enumerate(_SHAPES)])
 def test_bits(number: int, dims: tuple[int, ...], dimension: int) -> None:
-    """Also from inits that win, that tie, and whose index is not the first.
+    """Kernels of argmin and argmax have the interpreter's bits, also from inits that win, that tie,
+    and whose index is not the first.
 
     Both forms meet each type, and each shape; all types of a shape take one compilation.
     """

@@ -204,7 +204,8 @@ FAST = (
 
 
 def test_fast_sums_are_plain() -> None:
-    """In every order of operands, at addresses that are and are not those of vectors."""
+    """Fast products have the same bits with any number of threads, in every order of operands, at
+    addresses that are aligned to vectors and at others."""
     cases = [
         (types, product(types, layout, (1 + number % 2, 66, 34, 40 + number % 3)))
         for number, types in enumerate(FAST)

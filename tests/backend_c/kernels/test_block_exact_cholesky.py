@@ -31,7 +31,8 @@ _CASES = (
 
 @pytest.mark.parametrize("small", [0, 192])
 def test_exact_bits(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By all threads, and by a block for each matrix; the second one has no factor."""
+    """Cholesky factors computed by all threads, or by a block for each matrix, have the
+    interpreter's bits; the second matrix has no factor."""
     monkeypatch.setattr(block_exact_cholesky, "_SMALL", small)
     modules = [
         hlo.parse(

@@ -83,7 +83,7 @@ def test_every_sort_in_blocks_of_every_size() -> None:
 
 
 def test_few_of_parts_and_of_equal_elements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of equal elements the first; NaN and zeros in total order."""
+    """TopK in parts takes the first of equal elements, and orders NaN and signed zeros totally."""
     monkeypatch.setattr(block_selection, "_PART", 70)
     monkeypatch.setattr(block_selection, "MULTIPROCESSORS", 3)
     modules = [topk("1,777", 33), topk("2,150", 149), topk("2,290", 9, "s8")]
@@ -114,7 +114,7 @@ def test_merges_by_what_is_no_order_are_those_of_one_thread() -> None:
 
 
 def test_blocks_of_several_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many tiles a block has some, one after the other."""
+    """A block that is given several tiles of an array sorts them one after the other."""
     monkeypatch.setattr(block_radix_sort, "_ENOUGH", 2)
     modules = [sort("1,3100", ["s16", "f32", "u8"], "GT"), sort("2,2500", ["s64"], "LT")]
     programs = emulated(modules, Settings(grain=1, has_blocks=True))

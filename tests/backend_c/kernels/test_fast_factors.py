@@ -174,7 +174,8 @@ def _system(name: str, count: int, n: int, vectors: int) -> tuple[hlo.Module, li
     ],
 )
 def test_triangular_solve(name: str, count: int, n: int, vectors: int) -> None:
-    """Also where what is not read, the diagonal of ones among it, is NaN."""
+    """Triangular solves are within the budget where all elements that must not be read are NaN, a
+    unit diagonal among them."""
     module, arrays, read = _system(name, count, n, vectors)
     found = _same_with_threads(module, *arrays)
     assert not judged_by("fast", module, read, found).counts[OUTSIDE]
@@ -197,7 +198,8 @@ def test_large_triangular_solve(name: str, n: int, vectors: int) -> None:
 
 
 def test_triangular_solve_by_blocks_of_threads() -> None:
-    """At once and by panels, in all forms: the same bits, and the backward error as before."""
+    """Triangular solves, at once and by panels, have the same bits with any number of threads, and
+    the backward error as before, in all forms."""
     cases = (("bf16", 2, 1, 3), ("c64", 2, 37, 5), ("f64", 1, 100, 70), ("f32", 2, 150, 67))
     made = [_system(name, *sizes) for name, *sizes in cases]
     settings = Settings(Numerics.FAST, grain=1, has_blocks=True)
@@ -218,7 +220,8 @@ def test_triangular_solve_by_blocks_of_threads() -> None:
 
 
 def test_bounded_systems() -> None:
-    """Beyond the actual size is an identity, whatever lies there."""
+    """Bounded systems continue as an identity beyond their actual size, whatever lies in memory
+    there."""
     text = """HloModule m
 ENTRY e {
   a = f32[<=80,<=80] parameter(0)
@@ -241,7 +244,8 @@ _IN_BLOCKS = (("bf16", 1, 1), ("f32", 5, 12), ("c64", 2, 70), ("f64", 1, 100), (
 
 
 def test_cholesky_by_blocks_of_threads() -> None:
-    """The same bits by any number of threads, and the backward error of `test_large_cholesky`."""
+    """Cholesky factors have the same bits with any number of threads, and the backward error of
+    `test_large_cholesky`."""
     modules, arrays = [], []
     for name, count, n in _IN_BLOCKS:
         shape = f"{name}[{count},{n},{n}]"
@@ -280,7 +284,8 @@ def emulated_fast(module: hlo.Module) -> Emulated:
 
 
 def test_on_emulated_threads_of_cuda() -> None:
-    """Of each kind of kernel one: panels, matrices side by side, a vector."""
+    """Emulated CUDA threads agree with CPU threads on a kernel of each kind: by panels, of matrices
+    side by side, of one vector."""
     shapes = ["f32[9,34,34]", "f32[6,5,5]", "f32[6,5,2]", "f32[20,20]", "f32[20,1]"]
     solve = "left_side=true, lower=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE"
     results = [

@@ -127,7 +127,8 @@ def _check(
 
 
 def test_within_the_budget() -> None:
-    """What the verdict says of rows of very different norms, one of them below the normal range."""
+    """Transforms of rows of very different norms, one of them below the normal range, are within
+    the budget."""
     module = _module("c64", "FFT", (((3, 37), 1),))
     arrays = _arrays(module, np.random.default_rng(2))
     arrays[0][1] *= np.float32(1e12)

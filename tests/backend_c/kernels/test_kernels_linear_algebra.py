@@ -113,7 +113,8 @@ def _of_type(name: str, *dims: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", _NARROW_AND_COMPLEX)
 def test_factors_of_other_types(name: str) -> None:
-    """Also of real integers, whose imaginary parts cancel: their zeros have one sign."""
+    """Cholesky factors of other types have the interpreter's bits, also of real integers, whose
+    imaginary parts cancel: their zeros have one sign."""
     x = _of_type(name, 4, 9, 9)
     x = x @ x.conj().swapaxes(1, 2) + 2 * np.eye(9)
     x[1, 5, 5] = -1

@@ -222,7 +222,8 @@ _COUNTS = """x = T[50] parameter(0)
 @pytest.mark.parametrize("combiner", ["add", "maximum", "multiply", "assign", "mixed"])
 @pytest.mark.parametrize("element_type", ["s32", "u8", "f32", "bf16", "s4"])
 def test_many_updates_of_few_elements(element_type: str, combiner: str) -> None:
-    """By private copies where the order does not matter; updates out of bounds are dropped."""
+    """Many updates of few elements go to private copies where their order does not matter; updates
+    out of bounds are dropped."""
     text = _module(element_type, combiner, _COUNTS.replace("T[", f"{element_type}["))
     rng = np.random.default_rng(8)
     dtype = ELEMENT_TYPES[element_type].numpy
@@ -251,7 +252,8 @@ def test_fast_sums_in_copies_are_the_same_with_any_threads() -> None:
 
 
 def test_fast_sums() -> None:
-    """Within the error of plain summation in f32, and the same bits with any threads."""
+    """Fast scatters err as plain summation in f32 does, and have the same bits with any number of
+    threads."""
     text, parameters = _shared_module("ROOT r = T[] add(a, b)")
     module = hlo.parse(text)
     rng = np.random.default_rng(7)

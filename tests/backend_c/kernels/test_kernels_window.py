@@ -136,7 +136,8 @@ def _doubtful(element_type: str, kind: str) -> np.ndarray:
 @pytest.mark.parametrize("element_type", ["f32", "f64", "bf16", "f16", "f8e5m2", "c64", "c128"])
 @pytest.mark.parametrize("kind", ["ties", "cancelling", "zeros", "infinite", "overflowing"])
 def test_running_sums_in_doubt(element_type: str, kind: str) -> None:
-    """What the error bound leaves open is added up exactly, from the last doubt on."""
+    """Running sums whose rounding the error bound does not decide are added exactly, from the last
+    undecided one on."""
     windows = [case for case in _GROWING if "," not in case[0]]
     array = _doubtful(element_type, kind)
     init = np.full((), -0.0).astype(array.dtype)

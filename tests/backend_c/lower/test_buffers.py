@@ -53,7 +53,8 @@ def test_a_bottleneck_takes_what_is_alive() -> None:
 
 
 def test_ends_in_turn_take_what_is_alive() -> None:
-    """In the order of their first steps: largest first, whichever goes first, takes 29."""
+    """Buffers placed in the order of their first steps take 26 bytes, as many as are alive; the
+    largest first takes 29, whichever goes first."""
     lives = ((0, 2, 11), (1, 2, 11), (2, 4, 3), (3, 5, 11), (4, 6, 7), (5, 6, 8), (6, 6, 5))
     plan = Plan()
     buffers = [(life, plan.buffer(ArrayShape(U8, (life[2],)))) for life in lives]

@@ -22,7 +22,8 @@ ENTRY e {
 
 
 def test_kernels_are_shared_where_operands_are_alike() -> None:
-    """Not where both are the same array, nor by instructions with other attributes."""
+    """Kernels are shared by equal instructions, but not where both operands are the same array, nor
+    with other attributes."""
     first, second, square, other = lowered(hlo.parse(_PRODUCTS)).kernels
     assert first is second
     assert len({id(kernel) for kernel in (first, square, other)}) == 3

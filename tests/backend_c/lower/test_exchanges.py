@@ -61,7 +61,8 @@ _OTHERS = ("copy(a)", "copy(c)", "negate(b)", "reverse(c), dimensions={0}", "mul
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("other", _OTHERS)
 def test_the_same_results(other: str) -> None:
-    """After an even and an odd number of trips, in loops inside loops, and after none."""
+    """Loops that exchange arrays have the interpreter's bits after an even and an odd number of
+    trips, inside other loops, and after none."""
     x, y = np.random.default_rng(3).normal(size=(2, 600)).astype(np.float32)
     for trips in (0, 1, 2, 5):
         assert_same_bits(_LOOP.format(trips=trips, other=other), x, y)
@@ -100,7 +101,8 @@ ENTRY e {{ x = f32[600] parameter(0)
 
 @pytest.mark.parametrize("following", ["n, a, b", "b, n, a", "b, c, a", "n, n, a", "n, a, a"])
 def test_parts_of_a_state_that_become_others(following: str) -> None:
-    """As in a time step of second order, or a rotation; all parts are results, too."""
+    """A loop that rotates the arrays of its state, as a time step of second order does, has the
+    interpreter's bits; all arrays are results, too."""
     given = np.random.default_rng(3).normal(size=(3, 600)).astype(np.float32)
     parts = "f32[600], f32[600], f32[600]"
     for trips in range(5):

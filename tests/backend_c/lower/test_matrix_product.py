@@ -81,7 +81,7 @@ def test_exact_numerics_and_other_targets_have_none() -> None:
 
 
 def test_strides_are_those_of_the_elements() -> None:
-    """Of drawn shapes and dimensions, by every element of both factors."""
+    """Strides address every element of both factors, for every order of their dimensions."""
     settings, seen = replace(FAST, library_side=2), 0
     orders = ["bmk", "bkm", "mbk", "kbm", "mkb", "kmb"]
     sizes = {"b": 3, "m": 4, "k": 5, "n": 6}

@@ -27,7 +27,8 @@ def _branches(number: int) -> hlo.Module:
 
 
 def test_branches_are_computed_one_after_the_other() -> None:
-    """What they narrow to is written into the result."""
+    """Five branches take 100 bytes, as one does: each is narrowed into its part of the result
+    before the next is computed."""
     plan = lowered(_branches(5), settings_for("fast", EMBEDDED))
     assert peak(plan).bytes == 100
 
@@ -58,7 +59,8 @@ def test_nothing_passes_what_it_depends_on() -> None:
 
 
 def test_what_is_overwritten_is_read_before() -> None:
-    """Less would be alive if ``a`` were not read for ``b`` before it is updated in place."""
+    """A buffer is read before it is overwritten, though less would be alive if ``b`` were computed
+    of it later."""
     plan = Plan()
     a, b, c, d = (plan.buffer(ArrayShape(U8, (size,))) for size in (8, 100, 100, 1))
     moves = (((), a), ((a,), b), ((), a), ((a,), c), ((c,), d), ((b, d), a))

@@ -1,4 +1,4 @@
-"""What an instruction may overwrite: operands that are dead after it, and that it reads once."""
+"""Check which operands an instruction may overwrite: those dead after it that it reads once."""
 
 from __future__ import annotations
 

@@ -159,7 +159,8 @@ def test_what_a_loop_passes_on_is_never_copied(name: str) -> None:
 
 @pytest.mark.parametrize("name", _BODIES)
 def test_one_array_as_both_parts_of_the_state(name: str) -> None:
-    """What one part of the state passes on is not what the other one overwrites."""
+    """A loop that begins with one array as both parts of its state updates neither in place of the
+    other."""
     module = _module(*_BODIES[name], init="sum, sum")
     x, y = np.random.default_rng(2).normal(size=(2, 40, 12)).astype(np.float32)
     expected = interp.evaluate(module, x, y)

@@ -108,7 +108,8 @@ def test_parts_are_written_where_the_result_is() -> None:
 
 
 def test_a_chain_of_concatenations_is_one_array() -> None:
-    """As in DenseNet: each layer reads all that came before, and adds to it."""
+    """A chain of concatenations, where each layer reads all features before it and adds its own
+    (DenseNet), takes the memory of the last array alone."""
     lines, features = ["x = s8[1,4,4,3] parameter(0)"], 4
     lines += ["w = s8[4,1,1,3] parameter(1)", f"c0 = s8[1,4,4,4] convolution(x, w), {_CONVOLUTION}"]
     for n in range(3):

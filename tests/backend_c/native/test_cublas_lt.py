@@ -293,7 +293,8 @@ def test_the_check_on_a_gpu_is_one_of_both(
 
 
 def test_numbers_are_those_of_nvidia(tmp_path: Path) -> None:
-    """Of types, attributes and structs, as the runtime and emitted projects have them."""
+    """Types, attributes and structs of the runtime and of emitted projects have the values of
+    NVIDIA's cublasLt.h."""
     headers = nvidia_headers("cublasLt.h")
     if not headers:
         pytest.skip("no cublasLt.h on this machine")

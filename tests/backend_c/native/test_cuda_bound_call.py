@@ -89,7 +89,8 @@ def test_loops_of_the_host_have_graphs_of_their_bodies() -> None:
 
 
 def test_a_profile_names_all_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where each is to be launched alone, so that an error is that of one."""
+    """A profile names all kernels, also where each is launched alone (CUDA_LAUNCH_BLOCKING), so
+    that an error belongs to one."""
     for blocking in ("0", "1"):
         monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", blocking)
         bound = compiled(CHAIN, device()).bind(X)

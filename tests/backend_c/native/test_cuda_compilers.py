@@ -32,7 +32,7 @@ def compilers() -> list[CudaCompiler]:
 
 
 class Broken:
-    """What is not to be asked."""
+    """Stand in for a compiler whose output is cached: compiling fails."""
 
     def __init__(self, version: str) -> None:
         self.version = version

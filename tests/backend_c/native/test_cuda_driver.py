@@ -63,7 +63,8 @@ def test_signatures_are_those_of_nvidia(name: str, tmp_path: Path) -> None:
 
 
 def test_numbers_are_those_of_nvidia(tmp_path: Path) -> None:
-    """Of errors and attributes, as the emulated driver and the runtime have them."""
+    """Errors and attributes of the emulated driver and the runtime have the values of NVIDIA's
+    cuda.h."""
     headers = nvidia_headers("cuda.h")
     if not headers:
         pytest.skip("no cuda.h on this machine")

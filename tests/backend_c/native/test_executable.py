@@ -158,7 +158,8 @@ def test_what_is_no_library_is_not_loaded(tmp_path: Path) -> None:
 
 
 def test_a_library_is_closed_with_its_executable(tmp_path: Path) -> None:
-    """And the OpenMP runtime is not, in which idle threads wait."""
+    """A library is closed with its executable, but not the OpenMP runtime, in which idle threads
+    wait."""
     loop = "for (int i = 0; i < 64; ++i) ((float *)results[0])[i] = i;"
     body = f'_Pragma("omp parallel for") {loop}'
     shape = ArrayShape(F32, (64,))

@@ -65,7 +65,8 @@ def without_rendering(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_rendering")
 @pytest.mark.parametrize("change", ["", "f/x", "metadata", "\n"])
 def test_a_module_compiled_before_is_not_rendered_again(directory: Path, change: str) -> None:
-    """Not by another process either, and not if it comes from elsewhere."""
+    """A compiled module is not rendered again, also by another process, with other metadata, or
+    with other line breaks."""
     text = {
         "f/x": _TEXT.replace("f/x", "g/other"),
         "metadata": _TEXT.replace(', metadata={op_name="f/x"}', ""),
@@ -128,7 +129,8 @@ def test_other_numerics_are_rendered(directory: Path) -> None:
 def test_nothing_kept_is_used_by_changed_code(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor if files have changed since they were loaded: which of them is running is unknown."""
+    """Nothing kept is used if the generator differs, or if its files have changed since they were
+    loaded: which of them is running is unknown."""
     with monkeypatch.context() as patch, pytest.raises(AssertionError, match="rendered"):
         patch.setattr("backend_c.native.kept_programs.generator_digest", lambda _: "other")
         run(hlo.parse(_TEXT), directory)
@@ -178,8 +180,8 @@ def test_where_no_program_can_be_kept_it_is_compiled(
 
 
 def test_modules_have_one_digest_if_they_compute_the_same() -> None:
-    """Of 400 drawn modules: equal ones have the same one, however they were made, others another;
-    one bit of a constant makes another."""
+    """Equal modules have equal digests, however they were made, and others have others: 400 drawn
+    modules, also with one bit of a constant changed."""
     drawn = [module for module, _ in islice(programs(20261127), 400)]
     found: dict[str, Module] = {}
     changed = 0

@@ -23,7 +23,8 @@ def _empty(pool: Pool, size: int) -> Array:
 
 @given(steps=st.lists(st.tuples(_SIZES, st.integers(0, 5), st.booleans()), max_size=12))
 def test_arrays_that_live_share_no_memory(steps: list[tuple[int, int, bool]]) -> None:
-    """Through any order of births and deaths, views among them, and within the maximum."""
+    """Arrays that are alive share no memory, in any order of births and deaths, views among them,
+    and the pool keeps no more than its maximum."""
     pool = Pool(maximum=4 * SMALLEST)
     live = dict[int, tuple[Array, int]]()
     for number, (size, place, is_view) in enumerate(steps):

@@ -85,7 +85,8 @@ def _counting(directory: Path, compiler: Compiler) -> tuple[Path, Path]:
 def test_a_compiler_that_takes_all_flags_is_started_twice(
     tmp_path: Path, compiler: Compiler
 ) -> None:
-    """Once for its version, once for all flags together; the fewer it takes, the more often."""
+    """A compiler is started once for its version and once for all flags together; if it does not
+    take all, more often."""
     script, starts = _counting(tmp_path, compiler)
     environ = {"PATH": os.environ["PATH"], "HLO_CC": f"{script} {' '.join(compiler.command[1:])}"}
     assert find_compiler(environ).flags == compiler.flags
@@ -95,7 +96,8 @@ def test_a_compiler_that_takes_all_flags_is_started_twice(
 def test_what_is_cached_starts_no_process(
     tmp_path: Path, compiler: Compiler, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not to find the compiler, nor to ask it the known questions, nor to build."""
+    """A cached program starts no process: not to find the compiler, to ask it questions, or to
+    build."""
     few = tuple(questions())[:3]
     monkeypatch.setattr("backend_c.probe.verdict.questions", lambda: few)
     script, starts = _counting(tmp_path, compiler)
@@ -148,7 +150,7 @@ def _is_gcc(compiler: Compiler) -> bool:
 
 
 def test_headers_are_read_once(compiler: Compiler, cache: Cache) -> None:
-    """And make the same library as their text does."""
+    """Headers are precompiled once, by GCC, and give the same library as their text does."""
     library = build(_REAL, compiler, cache)
     kept = [path.suffix for path in cache.directory.iterdir()]
     assert kept.count(".gch") == _is_gcc(compiler)
@@ -183,7 +185,8 @@ def _transposed(library: Path, dtype: str) -> list[list[int]]:
 
 
 def test_procedures_of_the_runtime_are_compiled_once(compiler: Compiler, cache: Cache) -> None:
-    """And again when their object goes, or is damaged."""
+    """Procedures of the runtime are compiled once, and again when their object is missing or
+    damaged."""
     expected = [[0, 3], [1, 4], [2, 5]]
     assert _transposed(build(_transposing(4), compiler, cache), "int32") == expected
     (kept,) = cache.directory.glob("*.o")

@@ -126,7 +126,8 @@ def test_a_damaged_verdict_is_made_again(tmp_path: Path, cache: Cache) -> None:
 def test_the_command_line_says_so_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And compiles programs with the flags of the verdict."""
+    """The command line reports a wrong compiler in one line, and compiles programs with the flags
+    that make it right."""
     monkeypatch.setattr("backend_c.probe.verdict.questions", lambda: FEW)
     compiler = planted(tmp_path, _FAST_MATH_UNLESS_GENERIC)
     monkeypatch.setenv("HLO_CC", compiler.command[0])

@@ -1,4 +1,4 @@
-"""What is said of kernels: complete, with reasons, and of the times what the timers saw."""
+"""Check profiles: they list all kernels, with reasons, and the times that the timers measured."""
 
 import json
 import os

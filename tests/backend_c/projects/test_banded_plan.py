@@ -67,8 +67,8 @@ def test_bands_are_as_high_as_fits() -> None:
 
 
 def test_bands_are_written_into_the_result() -> None:
-    """By the convolution that computes them, however large a part of it they are: there is neither
-    a band in memory nor another result."""
+    """A convolution writes its bands into the result, however large a part of it they are: there is
+    neither a band in memory nor another result."""
     code = backend_c.emit(_network(_NETWORK), "embedded", max_workspace=4000)["module.c"].decode()
     kernels = [text for text in code.split("/* ") if "dynamic-update-slice(" in text]
     assert len(kernels) == 1 and "convolution(" in kernels[0]

@@ -1,4 +1,5 @@
-"""What a compiler makes of emitted C, in manifest.json: code, stack, functions of its library."""
+"""Check the sizes of compiled C in manifest.json: code, stack, functions of the compiler's
+library."""
 
 from __future__ import annotations
 
@@ -124,7 +125,7 @@ def test_a_compiler_without_call_graphs() -> None:
 @needs_gcc
 @pytest.mark.parametrize("word", ["-m32", "-m64"])
 def test_sections_of_objects(word: str, tmp_path: Path) -> None:
-    """Of 32 and 64 bits: what binutils' size calls text."""
+    """Read-only bytes of 32- and 64-bit objects are as many as binutils' size reports as text."""
     (tmp_path / "f.c").write_text("const int f[9] = {1}; int g(int x) { return f[x & 7]; }\n")
     command = ["gcc", word, "-c", "f.c", "-o", "f.o"]
     if subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode != 0:

@@ -43,7 +43,8 @@ _TAKES_F64 = "HloModule m\nENTRY e {{ x = {0} parameter(0)\n ROOT y = {1} {2}(x)
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_no_double_is_left(tmp_path: Path) -> None:
-    """Neither by name nor by promotion, and the results are those with doubles allowed."""
+    """Emitted C has no double by name or by promotion, and gives the results that it gives with
+    doubles."""
     module = hlo.parse(NETWORK)
     arguments = from_seed(module, 3)
     given = (arguments, results_here(module, arguments))
@@ -130,7 +131,8 @@ ENTRY e {{
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_functions_have_sequences_without_doubles() -> None:
-    """Also in the normalisation of a batch; of the same bits as NumPy evaluates."""
+    """Elementary functions have sequences without doubles, also in batch normalisation, with the
+    bits that NumPy evaluates."""
     unary = sorted(SINGLE.keys() - {"power"})
     lines = [f"{name} = f32[4000] {name}(x)" for name in unary]
     shapes = ", ".join(["f32[4000]"] * len(unary))

@@ -154,7 +154,7 @@ def test_the_check_of_narrow_types(element_type: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_gcc_keeps_roundings_in_straight_code(tmp_path: Path) -> None:
-    """By flags with which gcc 12 makes vectors of it."""
+    """Emitted C rounds as recorded under flags with which gcc 12 vectorises straight code."""
     module = hlo.parse((TESTS / "regressions/complex_products_in_a_row.hlo").read_text())
     values = from_seed(module, 0)
     recorded = values, interp.evaluate(module, *values)

@@ -31,7 +31,8 @@ def _written(text: str, directory: Path) -> None:
 
 @needs_cmake
 def test_a_shared_library_has_the_bits_of_the_interpreter(tmp_path: Path) -> None:
-    """For AVX2 if this processor has it, of which gcc 12.2 gets most wrong."""
+    """A shared library has the interpreter's bits, built for AVX2 (of which gcc 12.2 gets most
+    wrong) if this processor has it."""
     _written(MASKED, tmp_path)
     given = ["-DBUILD_SHARED_LIBS=ON"]
     if not refusal(["cc"], "x86-64-v3"):
@@ -51,7 +52,8 @@ def test_a_shared_library_has_the_bits_of_the_interpreter(tmp_path: Path) -> Non
 
 @needs_cmake
 def test_the_example_calls_it_from_c(tmp_path: Path) -> None:
-    """As the comment of examples/desktop says."""
+    """The program of examples/desktop builds as its comment says, and prints the interpreter's
+    sum."""
     text = (ROOT / "examples/sum_of_products.hlo").read_text()
     _written(text, tmp_path)
     subprocess.run(["cmake", "-B", "build"], cwd=tmp_path, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""What emit writes compiles where it is meant to, and gives the same bits."""
+"""Check that emitted projects compile for their targets, and give the recorded bits."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What a select chooses from is loaded before it."""
+"""Check that the operands of a select are loaded before it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is only moved is stored as the words that it lies in, and results that are numbers of their
-type are not rounded."""
+"""Check that elements that are only moved are stored as the words in memory, and that results that
+are already numbers of their type are not rounded."""
 
 from __future__ import annotations
 

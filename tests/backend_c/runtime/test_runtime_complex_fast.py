@@ -45,7 +45,8 @@ ENTRY e {{ x = {name}[{x.size}] parameter(0)
 
 @pytest.mark.parametrize("name", ["c64", "c128"])
 def test_quotients(name: str) -> None:
-    """Within 8 units in the last place of the larger component; at the edges as by definition."""
+    """Complex quotients are within 8 units in the last place of the larger component, and at the
+    edges as defined."""
     real = np.dtype(np.float32 if name == "c64" else np.float64)
     info, rng = np.finfo(real), np.random.default_rng(5)
     edges = [0.0, -0.0, 1.0, -3.0, np.inf, -np.inf, np.nan]
