@@ -45,7 +45,8 @@ def rounded_quietly(value: Fraction, element_type: ElementType) -> np.generic:
 
 
 def hard_arrays(element_type: ElementType, shape: Any, finite: bool = False) -> Any:
-    """Any bits, or small integers, or few numbers again and again, with signs of their own."""
+    """Draw arrays of any bits, or of small integers, or of few numbers again and again, of both
+    signs."""
     dtype = element_type.numpy
     codes = arrays.arrays(np.dtype(f"u{dtype.itemsize}"), shape)
     small = arrays.arrays(np.int8, shape, elements=st.integers(-3, 3))

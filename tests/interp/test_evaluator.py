@@ -83,7 +83,8 @@ ENTRY main { x = f32[2,2] parameter(0)
 
 
 def test_every_instruction_takes_one_unit_of_fuel() -> None:
-    """Also constants, and each run of a computation; a batch takes as much as one element."""
+    """Every instruction takes one unit of fuel, constants and each run of a computation too; a
+    batch takes as much as one element."""
     for text, arrays, needed in (
         (LOOP, [f32(1, 2, 3)], 63),
         (MAP, [f32(1, 2).reshape(2, 1)] * 2, 9),

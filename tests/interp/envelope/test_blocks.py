@@ -68,7 +68,8 @@ def is_part(one: Enclosure, other: Enclosure) -> bool:
 @pytest.mark.parametrize("type_name", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("name", UNARY + BINARY)
 def test_blocks_are_parts_of_the_whole(name: str, type_name: str, peer: budget.Budget) -> None:
-    """And the whole, where nothing is flushed."""
+    """A rule applied in blocks gives parts of the whole enclosure, and all of it where nothing is
+    flushed."""
     rng = np.random.default_rng([len(name), len(type_name), len(peer.name)])
     rule: Callable[..., Any] = RULES[name].function
     for _ in range(6):
@@ -150,7 +151,8 @@ def test_arrays_are_computed_in_blocks() -> None:
 
 @pytest.mark.parametrize("type_name", ["f32", "bf16", "f64", "c64", "s32"])
 def test_verdicts_of_many_elements_are_those_of_few(type_name: str) -> None:
-    """Of an array that repeats each of a few rows: other ones in each block, of other sizes."""
+    """The verdict on an array that repeats each of a few rows is the verdict on the rows, repeated:
+    blocks of other rows and sizes do not change it."""
     rng = np.random.default_rng(11)
     for _ in range(4):
         with np.errstate(over="ignore"):
@@ -185,7 +187,8 @@ def _of_type(rng: np.random.Generator, type_name: str) -> Enclosure:
 
 @pytest.mark.parametrize("type_name", ["f32", "f64"])
 def test_what_is_surely_narrow_is_narrow(type_name: str) -> None:
-    """Beside the limit, also of subnormal numbers, as by their own type's arithmetic alone."""
+    """Widths just below and above the limit are told apart, also of subnormal numbers, as by their
+    own type's arithmetic alone."""
     number = ELEMENT_TYPES[type_name].numpy.type
     for scale in (1.0, 1e30, 2.0**-1060 if type_name == "f64" else 2.0**-140):
         for size in range(1, 400):

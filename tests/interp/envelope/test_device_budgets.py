@@ -1,4 +1,4 @@
-"""What GPUs and TPUs may do to products of matrices: fewer bits of factors, unless asked."""
+"""Check the budgets of GPUs and TPUs for matrix products: fewer bits of factors, unless asked."""
 
 from __future__ import annotations
 

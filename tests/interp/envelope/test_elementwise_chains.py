@@ -1,4 +1,4 @@
-"""What is shown of a value inside of a chain is not what a rewritten chain goes on with."""
+"""Check that a rewritten chain need not continue from the value that a peer shows inside of it."""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ ENTRY main {
 
 
 def test_bitcasts_of_scalars_that_are_many() -> None:
-    """As in the comparator of a sort."""
+    """A computation that bitcasts scalars, like the comparator of a sort, is applied to many at
+    once."""
     text = """HloModule m
 less {
   a = f32[] parameter(0)
@@ -125,7 +126,8 @@ ENTRY e {
 
 
 def test_factors_of_f64_may_be_converted_to_c64_first() -> None:
-    """As XLA does: 2e89 is infinite then, and NaN times zero. What is neither is wrong."""
+    """A dot may convert f64 factors to c64 first, as XLA does: 2e89 becomes infinite, and times
+    zero NaN. Any other result is wrong."""
     text = """HloModule m
 ENTRY e {
   x = f64[3] parameter(0)

@@ -48,7 +48,8 @@ ENTRY e {{
 
 
 def _judged(text: str, arguments: Sequence[Array], wrong: str) -> Found:
-    """Of a compiler that takes ``wrong`` for negate and has other random numbers."""
+    """Judge a compiler that computes ``wrong`` in place of negate and draws other random
+    numbers."""
     module = hlo.parse(text)
     exact = [("", np.asarray(interp.evaluate(module, *arguments)))]
 

@@ -33,7 +33,8 @@ ENTRY e {
 
 
 def test_elements_of_bounded_rows_are_one_after_the_other() -> None:
-    """As XLA:CPU 0.10 returns them: 1 2 4 5, then what was there before."""
+    """Elements of bounded rows may be packed, as XLA:CPU 0.10 returns them: 1 2 4 5, then old
+    contents of memory."""
     module = hlo.parse("""HloModule m
 ENTRY e {
   x = s32[2,3] parameter(0)
@@ -71,7 +72,7 @@ ENTRY e {
     ],
 )
 def test_sizes_move_elements(sized: str) -> None:
-    """What is not certain stays as narrow as it is."""
+    """Setting a size moves elements: their intervals stay as narrow as they are."""
     text = f"""HloModule m
 ENTRY e {{
   x = f32[4] parameter(0)

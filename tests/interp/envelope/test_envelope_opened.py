@@ -140,7 +140,7 @@ ENTRY e {{ a = {element_type}[] constant(3)
 
 
 def test_the_greatest_by_a_custom_call() -> None:
-    """Of uncertain numbers."""
+    """A TopK custom call of uncertain numbers has certain indices if their intervals are apart."""
     module = hlo.parse("""HloModule m
 ENTRY e { x = f32[4] parameter(0)
   y = f32[4] exponential(x)

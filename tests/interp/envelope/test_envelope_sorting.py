@@ -73,7 +73,7 @@ def test_a_companion_is_beside_its_key_or_one_that_may_be_equal() -> None:
 
 
 def test_certain_keys_have_one_order() -> None:
-    """Of uncertain companions, too."""
+    """Certain keys have one order, which also moves companions that are intervals."""
     x, y = np.float32([[3, 1, 2]]), np.float32([[10, 20, 30]])
     given = {"dimensions": (1,), "to_apply": _comparator("LT")}
     with budget.using(budget.XLA_CPU):
@@ -101,7 +101,8 @@ def test_the_greatest_of_uncertain_numbers(largest: bool) -> None:
 
 
 def test_a_sort_with_a_wrong_companion_is_outside() -> None:
-    """Of keys of a function that another compiler computes a few units off."""
+    """Companions in the wrong order are outside, also if another compiler computes the keys a few
+    units off."""
     text = _LESS.replace("DIRECTION", "LT").replace("sort(x, y)", "sort(z, y)")
     module = hlo.parse(text.replace("  ROOT r = (", "  z = f32[3,9] exponential(x)\n  ROOT r = ("))
     rng = np.random.default_rng(2)
@@ -112,7 +113,8 @@ def test_a_sort_with_a_wrong_companion_is_outside() -> None:
 
 
 def test_what_may_be_subnormal_is_equal_to_zeros() -> None:
-    """To a compiler that flushes, but for what is moved."""
+    """A key that may be subnormal is equal to zero for a compiler that flushes, and is moved with
+    its bits."""
     low, high = np.float32([[0, -2e-38, 0]]), np.float32([[0, 2e-38, 0]])
     given = {"dimensions": (1,), "to_apply": _comparator("LT"), "is_stable": True}
     with budget.using(budget.XLA_CPU):

@@ -94,7 +94,8 @@ ENTRY e {{ x = {type}[{rows},2] parameter(0)
 
 @pytest.mark.parametrize("element_type", ["f32", "bf16"])
 def test_a_row_of_a_large_table_is_as_in_a_small_one(element_type: str) -> None:
-    """Also beside rows that are infinite, NaN or subnormal, and to which nothing is added."""
+    """A row of a large table has the envelope of the same row in a small table, also beside rows
+    that are infinite, NaN or subnormal, or that get no update."""
     dtype = ELEMENT_TYPES[element_type].numpy
     rng = np.random.default_rng(2)
     x = rng.standard_normal((20_000, 2)).astype(dtype)

@@ -162,8 +162,8 @@ _WHOLE = {
 @pytest.mark.parametrize("peer", [XLA_CPU, UNKNOWN, XLA_TPU, REWRITTEN], ids=lambda b: b.name)
 @pytest.mark.parametrize("element_type", _WHOLE)
 def test_whole_numbers_have_one_result(element_type: str, peer: Budget) -> None:
-    """Also quotients by zero, shifts by more bits than there are, and what wraps: what may be in
-    such a loop, enclosed alone, is what the interpreter gives."""
+    """Instructions of exact loops have one legal result, the interpreter's, also quotients by zero,
+    shifts by more bits than there are, and what wraps."""
     numbers = np.array(_WHOLE[element_type]).astype(ELEMENT_TYPES[element_type].numpy)
     pairs = [x.ravel() for x in np.meshgrid(numbers, numbers)]
     t = f"{element_type}[{pairs[0].size}]"
@@ -182,7 +182,8 @@ def test_whole_numbers_have_one_result(element_type: str, peer: Budget) -> None:
 
 
 def test_a_loop_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of a bound of which a compiler showed another value."""
+    """A loop of more than ``MOST_TURNS`` turns is refused: with a bound that a peer got wrong it
+    may have no end."""
     monkeypatch.setattr("interp.envelope.exact_loops.MOST_TURNS", 100)
     text = _LOOP.format("s32", "multiply").replace("constant(3)", "constant(101)")
     assert exact_loops(hlo.parse(text)) == {("main", "w")}

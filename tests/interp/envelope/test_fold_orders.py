@@ -175,7 +175,8 @@ ENTRY e {
 
 
 def test_integers_whose_few_orders_agree() -> None:
-    """Of quotients many orders give 0, and another one does not."""
+    """Folds of integers are enclosed in any order: of quotients many orders give 0, another one
+    does not."""
     module = hlo.parse("""HloModule m
 fold { a = u16[] parameter(0)
   b = u16[] parameter(1)
@@ -239,8 +240,8 @@ FOLDS = {
 @pytest.mark.parametrize("opcode", ["and", "or"])
 @pytest.mark.parametrize("fold", FOLDS)
 def test_bits_of_integers_that_are_not_certain(fold: str, opcode: str) -> None:
-    """Of 3 or 4, and 3: their ends were taken for the ends of ``and``, which are 3 and 0; with 4 so
-    were those of ``or``, 7 and 4."""
+    """Folds by ``and`` and ``or`` enclose uncertain integers: of 3 or 4 the results at both ends
+    were taken for an interval, [3, 0] for ``and`` with 3 and [7, 4] for ``or`` with 4."""
     module = hlo.parse(f"""HloModule m
 fold {{ a = s32[] parameter(0)
   b = s32[] parameter(1)
@@ -292,7 +293,8 @@ ENTRY e {{
 
 @pytest.mark.parametrize("name", sorted(n for n, t in ELEMENT_TYPES.items() if t.is_integer))
 def test_integers_of_any_width_are_judged(name: str) -> None:
-    """Those of 1, 2 and 4 bits are no integers to NumPy, which has no such types."""
+    """Folds of integers of any width are judged, also of 1, 2 and 4 bits, which NumPy does not call
+    integers."""
     module = hlo.parse(f"""fold {{ a = {name}[] parameter(0)
   b = {name}[] parameter(1)
   ROOT r = {name}[] not(b) }}

@@ -69,7 +69,8 @@ def test_usual_algorithms_are_within(algorithm: Callable[[Array], Array]) -> Non
 
 
 def test_what_some_order_may_give_stays_undetermined() -> None:
-    """Off by more than usual algorithms err, and by less than the worst order does."""
+    """Sums that are off by more than usual algorithms err, and by less than the worst order does,
+    stay undetermined."""
     actual = in_order(X)
     actual[-100:] += 0.25
     counts = verdicts(actual)
@@ -84,7 +85,8 @@ def test_what_no_order_gives_is_outside() -> None:
 
 @pytest.mark.parametrize("error, count", [(0.25, 0), (4, 0), (10, 100)])
 def test_errors_beyond_random_rounding_are_unlikely(error: float, count: int) -> None:
-    """And undetermined all the same: 40 standard deviations are about 5 here."""
+    """Errors beyond random rounding are called unlikely and stay undetermined: 40 standard
+    deviations are about 5 here."""
     actual = in_order(X)
     actual[-100:] += np.float32(error)
     found = judged(actual)

@@ -1,4 +1,4 @@
-"""What compilers that keep narrow types in f32 may give of subnormals and of missing NaN."""
+"""Check which subnormals and missing NaN are legal in compilers that keep narrow types in f32."""
 
 from __future__ import annotations
 

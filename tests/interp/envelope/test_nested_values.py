@@ -145,7 +145,8 @@ def test_a_legal_compiler_is_followed_inwards() -> None:
 
 
 def test_a_bug_inside_is_proven_and_blamed() -> None:
-    """Another factor, of which the envelope of the whole program admits all that it gives."""
+    """A wrong factor inside of nested loops is proven, though the envelope of the whole program
+    admits all that it gives."""
     found = verdict(lambda text: text.replace("constant(3.9)", "constant(3.8999)"))
     assert [step.instruction.name for step in found.wrong][:1] == ["inner"]
 
@@ -245,7 +246,8 @@ ENTRY e {
 
 
 def test_every_regression_can_be_asked_for_what_would_be_anchored() -> None:
-    """Also loops that cannot carry more: of one number, or with states of asynchronous calls."""
+    """Every regression stays legal when the values that would be anchored are exposed: also loops
+    of one number, or with states of asynchronous calls, which cannot carry more."""
     for path in sorted((TESTS / "regressions").glob("*.hlo")):
         module = inline(hlo.parse(path.read_text()))
         arrays = from_seed(module, 0)
@@ -271,7 +273,8 @@ ENTRY e {
 
 
 def test_a_fold_in_any_order_is_no_decision() -> None:
-    """Of a fold that is not associative anything may be legal: a wrong one stays undetermined."""
+    """A wrong fold stays undetermined if it is not associative: in some order any result may be
+    legal."""
     module = hlo.parse("""HloModule fold
 f {
   a = s16[] parameter(0)

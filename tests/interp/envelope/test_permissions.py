@@ -64,7 +64,7 @@ def test_one_more_permission_widens(case: Case) -> None:
 
 
 def enclosed(case: Case, permissions: frozenset[str]) -> list[Enclosure]:
-    """What is legal for each array of a program's result."""
+    """Enclose each array of a program's result, for a peer with some permissions."""
     peer = replace(BARE, **dict.fromkeys(permissions, True))
     return list(arrays_of(enclose(case.module, *case.arrays, peer=peer).result))
 
@@ -72,7 +72,8 @@ def enclosed(case: Case, permissions: frozenset[str]) -> list[Enclosure]:
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", drawn(80)[32:])
 def test_the_literal_evaluation_is_legal(case: Case) -> None:
-    """Under every budget: each instruction rounded as written, in the type and order written."""
+    """The literal evaluation, each instruction rounded in the type and order written, is legal
+    under every budget."""
     literal = list(arrays_of(Literal()(case.module, *case.arrays)))
     exact = [("", x) for x in arrays_of(interp.evaluate(case.module, *case.arrays))]
     for peer in (BARE, UNKNOWN, XLA_CPU, XLA_GPU, XLA_TPU, REWRITTEN):
@@ -95,7 +96,8 @@ ENTRY e {{
 def test_factors_that_the_result_has_not_are_multiplied_as_they_are(
     factors: str, result: str
 ) -> None:
-    """By the literal evaluation, too: 2e89 in c64 would be infinite, and NaN times zero."""
+    """Factors are multiplied in their own type, also by the literal evaluation: 2e89 in c64 would
+    be infinite, and times zero NaN."""
     module, most = hlo.parse(_dot(factors, result)), {"f64": 2e89, "bf16": 2e38}[factors]
     dtype = ELEMENT_TYPES[factors].numpy
     for x in (0.0, 1 / most):

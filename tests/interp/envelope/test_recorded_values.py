@@ -103,7 +103,8 @@ def test_a_legal_compiler_is_followed() -> None:
 
 
 def test_a_wrong_trip_is_proven() -> None:
-    """In trip 40, one element: by then the envelope of the whole loop says nothing."""
+    """One wrong element in trip 40 is proven: by then the envelope of the whole loop says
+    nothing."""
 
     def peer(program: Module) -> Sequence[Array]:
         arrays = [np.array(x) for x in arrays_of(interp.evaluate(program, X))]
@@ -261,8 +262,8 @@ ENTRY e {
 
 
 def test_what_cancels_in_a_trip_is_asked_for() -> None:
-    """Of a number of 1e30 that a trip begins with the last bit is 1e22, of which ``dx`` and ``dy``
-    may be made."""
+    """The peer is asked for values of a trip that cancels: the last bit of its first number, 1e30,
+    is 1e22, and ``dx`` and ``dy`` may be nothing else."""
     given, x = hlo.parse(FORWARD), np.float32([0.125] + [-1e30] * 5)
     units = ",".join(["1.0000001"] * x.size)
     log = f"l = f32[6] log(sum)  u = f32[6] constant({{{units}}})  log = f32[6] multiply(l, u)"

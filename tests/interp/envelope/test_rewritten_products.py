@@ -51,7 +51,7 @@ def test_quotients_are_products_with_reciprocals() -> None:
 
 
 def test_wider_than_that_is_outside() -> None:
-    """By three units of the constant."""
+    """A product of constants that is three units of the constant off is outside."""
     c, d = np.float16(0.01), np.float16(0.00333)
     legal = enclosed(chained("multiply", float(c), float(d)), _X, XLA_CPU)
     for both in np.float16(c * d) + np.float16(2**-24) * np.array([-3, 3], np.float16):
@@ -65,7 +65,7 @@ def test_of_f32_a_flushed_constant_is_outside() -> None:
 
 
 def test_normal_constants_change_nothing() -> None:
-    """But for a product of them that is subnormal."""
+    """Normal constants, whose product is normal, do not widen the envelope."""
     legal = enclosed(chained("multiply", 0.5, 0.25), _X, XLA_CPU)
     width = (legal.high.astype(float) - legal.low) / _X / 0.125
     assert width.max() < 2**-8

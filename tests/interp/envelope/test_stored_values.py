@@ -1,5 +1,5 @@
-"""What is only moved keeps its bits, what is only stored is rounded once; both also in the program
-of some results alone."""
+"""Check that moved values keep their bits and stored values are rounded once, both also in a
+program of some of the results alone."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _SMALL = "HloModule m\nENTRY e {{ x = {type}[3] parameter(0)\n {body}"
 
 @pytest.mark.parametrize("name", ["f32", "f64"])
 def test_a_subnormal_is_flushed_or_not(name: str) -> None:
-    """It is no number between."""
+    """A subnormal result is legal as it is and as zero, and no number between is."""
     dtype = hlo.types.ELEMENT_TYPES[name].numpy
     operand = np.full(3, np.finfo(dtype).tiny / 4, dtype)
     text = _SMALL.format(type=name, body=f"ROOT r = {name}[3] add(x, x) }}")

@@ -27,7 +27,7 @@ FOLLOWERS = {
 
 
 def program(opcode: str, follower: str, computed: str) -> hlo.Module:
-    """What follows from an operation, computed in a type."""
+    """Return a program of an operation in the type ``computed``, and of what follows it."""
     shape, text = FOLLOWERS[follower]
     kept = "f32" if follower == "stored" and computed == "f32" else shape.split("[")[0]
     return hlo.parse(f"""HloModule m

@@ -1,4 +1,4 @@
-"""Of types that have no NaN, the enclosure of every value has the exact result."""
+"""Check that the enclosure of every value of types without NaN contains the exact result."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ def in_order(x: Array) -> Array:
 
 
 def in_blocks(x: Array) -> Array:
-    """As XLA's ReduceWindowRewriter: in blocks of 16, rounded at each step, and so their sums."""
+    """Add up as XLA's ReduceWindowRewriter does: in blocks of 16, rounded at each step, and their
+    sums in the same way."""
     sums, total = [], x.dtype.type(0)
     blocks = [x[start : start + 16] for start in range(0, len(x), 16)]
     before: list[Array] = []
@@ -126,7 +127,8 @@ ENTRY e {{
 
 
 def test_other_folds_in_order_and_in_blocks_are_within() -> None:
-    """What another order gives is not known of a fold that rounds."""
+    """Prefix folds by logaddexp, which rounds, are within the envelope in the order written and in
+    blocks; other orders are not known."""
     x = np.random.default_rng(8).standard_normal(SIZE).astype(np.float32)
     in_rows = np.logaddexp.accumulate(np.resize(x, (19, 16)), axis=1)
     before = np.logaddexp.accumulate(in_rows[:-1, -1])
@@ -158,7 +160,8 @@ ENTRY e {
 
 
 def test_products_of_computed_numbers_in_blocks_are_within() -> None:
-    """As XLA multiplies numbers that it shows. Unrounded ones would hide how."""
+    """Prefix products that XLA computes in blocks, of rounded factors that it shows, are within the
+    envelope; unrounded factors would hide the order."""
     bf16 = TYPES["bf16"]
     x = np.random.default_rng(9).uniform(-5, -3, 48).astype(bf16)
     values = {"e": np.exp(x.astype(np.float32)).astype(bf16)}

@@ -33,7 +33,8 @@ def test_sums_along_dimensions(data: st.DataObject, element_type: ElementType) -
 
 @given(data=st.data(), element_type=st.sampled_from(FLOATS))
 def test_cancellation(data: st.DataObject, element_type: ElementType) -> None:
-    """The same numbers with both signs, one of them off: what is left is far below the largest."""
+    """Rows that have each number with both signs, and a few more, are added exactly and rounded
+    once: what is left is far below the largest."""
     values = data.draw(hard_arrays(element_type, (3, 7), finite=True))
     rest = data.draw(hard_arrays(element_type, (3, 1), finite=True))
     signed = -values.astype(np.float64)

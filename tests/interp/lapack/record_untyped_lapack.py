@@ -34,7 +34,8 @@ def definite(name: str, n: int) -> np.ndarray:
 
 
 def programs(t: str) -> dict[str, Made]:
-    """Of one type. Results do not depend on the signs of vectors."""
+    """Return the functions of one type, and their operands. Results do not depend on the signs of
+    vectors."""
     indefinite = np.stack([definite(t, 3), -definite(t, 3)])
     strong = (matrix(t, 2, 3, 4) + 9 * np.eye(3, 4)).astype(t)
     return {

@@ -259,7 +259,8 @@ def test_sums_are_rounded_once(data: st.DataObject, name: str) -> None:
 @settings(deadline=None)
 @given(st.data(), st.sampled_from(["subtract", "multiply", "maximum", "add"]))
 def test_folds_are_in_the_order_of_the_group(data: st.DataObject, opcode: str) -> None:
-    """Of integers, and of floats where it is not the sum."""
+    """An all-reduce folds integers, and floats by anything but addition, in the order of the
+    group."""
     name = "f32" if opcode in ("subtract", "multiply") else "s32"
     count = data.draw(st.integers(1, 6))
     stacked = data.draw(hard_arrays(ELEMENT_TYPES["f32"], (count, 3), finite=True))
@@ -330,7 +331,8 @@ def test_gathered_and_scattered(data: st.DataObject, mesh: Any) -> None:
 @settings(deadline=None)
 @given(st.data())
 def test_all_to_all_is_its_own_inverse(data: st.DataObject) -> None:
-    """In both forms; the tuple form is the array form of the parts."""
+    """An all-to-all is its own inverse in both forms; the tuple form is the array form of the
+    parts."""
     replicas, partitions = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
     channel = data.draw(st.sampled_from(["", ", channel_id=3"]))
     groups = data.draw(groups_of_ids(partitions if channel else replicas, uniform=True))

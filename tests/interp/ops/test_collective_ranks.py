@@ -175,7 +175,8 @@ def channel_program(send: str, receive: str, attributes: str = "") -> str:
 
 
 def test_send_and_receive() -> None:
-    """Between partitions, in a ring with a gap; who receives nothing has zeros."""
+    """Partitions send and receive in a ring with a gap; a partition that receives nothing has
+    zeros."""
     body = channel_program("f32[2]", "f32[2]", f", {PAIRS % '{{0,1},{1,2}}'}")
     results = run(body, f32([1, 2], [3, 4], [5, 6]), partitions=3)
     assert [result.tolist() for result in results] == [[0, 0], [1, 2], [3, 4]]
@@ -318,7 +319,7 @@ def test_an_argument_of_one_rank() -> None:
 
 
 def test_an_error_names_its_rank_and_ends_the_others() -> None:
-    """And leaves no thread behind."""
+    """An error names its rank, ends the other ranks, and leaves no thread behind."""
     before = threading.active_count()
     body = branched("reduced", "loops")
     loops = """

@@ -93,7 +93,8 @@ def test_products_that_cancel(data: st.DataObject, element_type: ElementType) ->
 
 @pytest.mark.parametrize("element_type", [F32, F64, BF16], ids=str)
 def test_large_products(element_type: ElementType) -> None:
-    """Enough outputs that some are close to a middle of two neighbours."""
+    """Large products are rounded once: of so many outputs some are close to a middle of two
+    neighbours."""
     random = np.random.default_rng(3)
     lhs = random.standard_normal((1, 128, 300)).astype(element_type.numpy)
     rhs = random.standard_normal((1, 300, 96)).astype(element_type.numpy)

@@ -1,4 +1,5 @@
-"""What rules gave for operands that may be several numbers, and did not hold what is inside."""
+"""Check that rules enclose the exact result of operands that are intervals, where they once did
+not."""
 
 from __future__ import annotations
 

@@ -129,7 +129,8 @@ def attention(error: float = 0.0) -> dict[str, Array]:
 
 
 def test_what_follows_from_unrounded_values_is_determined() -> None:
-    """Half is not, if operands may be anything beside what is shown, or are as shown."""
+    """Values that follow from unrounded ones are determined; half are not if operands may be
+    anything beside the shown values, or are as shown."""
     found = judged(attention(), ATTENTION, "r")
     assert found[UNDETERMINED] == found[OUTSIDE] == 0
 

@@ -74,7 +74,8 @@ def test_a_rewritten_program_is_valid_and_keeps_its_types(between: bool) -> None
 
 
 def test_conversions_to_f32_read_the_sum_itself() -> None:
-    """And so it is what is computed of exact products."""
+    """A conversion to f32 reads the sum before it is rounded, which is then computed of exact
+    products."""
     text = TEXT.replace("ROOT g = f32[4] convert(r)", "ROOT g = f32[4,4] copy(f)")
     found = with_unrounded_values(hlo.parse(text), between=False)
     assert found is not None and ("e", "f") in found.conversions
@@ -86,7 +87,8 @@ def test_conversions_to_f32_read_the_sum_itself() -> None:
 
 
 def test_between_fused_instructions_nothing_is_rounded() -> None:
-    """But what a dot leaves in memory is: n is f32 of the unrounded f, added to the rounded d."""
+    """Nothing is rounded between fused instructions, but the result of a dot is: n is f32 of the
+    unrounded f, added to the rounded d."""
     text = TEXT.replace("ROOT g = f32[4] convert(r)", "ROOT g = f32[4,4] convert(a)")
     x, w = given()
     d = x.astype(np.float64) @ w.astype(np.float64)
