@@ -92,7 +92,7 @@ def test_where_all_is_wrong_nothing_is_followed() -> None:
 
 
 def test_cones_of_custom_calls() -> None:
-    """What a custom call does stands in its backend_config, too."""
+    """The digest of a custom call depends on its backend_config, too."""
     text = """HloModule m
 ENTRY e {
   x = f32[2,2] parameter(0)

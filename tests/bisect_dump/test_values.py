@@ -40,7 +40,8 @@ def evaluated(values: Values, program: Program, *arrays: object) -> dict[str, Re
 @settings(max_examples=24, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.sampled_from([0, 200, 1 << 30]))
 def test_the_interpreter_s_values(data: st.DataObject, most_bytes: int) -> None:
-    """However few arrays are kept, and if all is asked for again from its end."""
+    """Values are the interpreter's, however few arrays are kept, also if all are asked for again
+    from the last one."""
     module = data.draw(fuzz.modules())
     arrays = data.draw(fuzz.arguments(module))
     note(hlo.format(module))

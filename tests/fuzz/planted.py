@@ -39,7 +39,7 @@ def planted(name: str, wrong: Wrong) -> Callable[[Module, tuple[Any, ...]], Valu
 
 
 def answering(name: str, wrong: Wrong) -> Callable[[str, Sequence[np.ndarray]], Answer]:
-    """The same as a peer, which is given texts."""
+    """Provide the interpreter with a bug as a peer, which is given texts: see ``planted``."""
     compiled = planted(name, wrong)
 
     def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:

@@ -1,4 +1,4 @@
-"""What bugs need is looked for in drawn programs."""
+"""Check how often drawn programs have what known bugs need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ kind = "crash: a.cc:1\\\\]"
 
 
 def test_what_is_drawn_is_counted(tmp_path: Path) -> None:
-    """Of a crash that its place tells nothing is known."""
+    """Drawn programs that could show a bug are counted, but for a crash whose signature is its
+    place."""
     file = tmp_path / "signatures.toml"
     file.write_text(_SIGNATURES)
     signatures = read(file)

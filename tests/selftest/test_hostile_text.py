@@ -207,7 +207,8 @@ CHOSEN = {
 
 
 def read_at_cost(text: str, enough: float) -> tuple[float, set[str]]:
-    """What reading takes, in units of the module cost, and the outcomes of the same calls."""
+    """Measure the cost of reading a text, in units of the module cost, and the outcomes of the
+    calls."""
     outcomes: list[str] = []
     return cost(lambda: outcomes.append(read(text)), enough), set(outcomes)
 

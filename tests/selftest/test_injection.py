@@ -54,7 +54,7 @@ def test_most_bugs_in_models_are_proven(tmp_path: Path) -> None:
 
 
 def test_drawn_cases_are_the_same_for_a_seed() -> None:
-    """But for those that take too long."""
+    """Drawn cases are the same for a seed, but for those left out because they take too long."""
     one, other = (
         {
             case.name: hlo.format(case.module)
@@ -110,7 +110,8 @@ ENTRY e {{ x = s32[4] parameter(0)
 
 
 def test_a_bug_in_place_does_not_reach_the_case() -> None:
-    """It writes into what others read, and into constants it cannot."""
+    """A bug that writes into an operand in place does not change the arguments of the case; into
+    constants it cannot write."""
     text = """  x = f32[3] parameter(0)
   u = f32[1] constant({7})
   i = s32[] constant(1)
@@ -142,7 +143,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_contradiction_is_found_and_reduced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if another number than the right one were legal."""
+    """An injected bug whose numbers are declared legal contradicts the right result: it is found
+    and reduced."""
     (bug,) = (bug for bug in BUGS if bug.name == "exponential: error of 1e-4")
     monkeypatch.setattr("selftest.injection.campaign.BUGS", (bug,))
     monkeypatch.setattr("selftest.injection.campaign.is_allowed", lambda *_: True)

@@ -1,4 +1,4 @@
-"""What docs/ops.md says of ops and element types is complete, and still so.
+"""Check that the table of ops and element types in docs/ops.md is complete, and still true.
 
 That both columns give the same bits is measured by ``python -m selftest.op_tables.op_types``
 (minutes); here each program is evaluated, and its C is generated but not compiled.

@@ -25,7 +25,8 @@ RESULT = Result("one", "A program.", 2, RUNS, RUNS, True, {"cpu": "3 equal"}, []
 
 
 def packages(path: Path) -> set[str]:
-    """What a program imports, directly or by another program."""
+    """Find the packages that a program imports, directly or by another program, besides Python's
+    own."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

@@ -173,7 +173,8 @@ def test_every_option() -> None:
 
 
 def test_powers_of_a_type_without_infinity() -> None:
-    """What is too large for the type is open; its interval ended at NaN, as if only that were."""
+    """A power beyond a type without infinity may be any number; its interval once ended at NaN, as
+    if only NaN were legal."""
     text = """HloModule m
 ENTRY main {
   x = f8e5m2fnuz[2] parameter(0)

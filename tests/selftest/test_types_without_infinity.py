@@ -1,4 +1,5 @@
-"""What a legal compiler makes of types without infinity, and of slices of collectives."""
+"""Check that legal compilers are not called wrong: types without infinity, slices of
+collectives."""
 
 from __future__ import annotations
 

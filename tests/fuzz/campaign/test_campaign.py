@@ -64,7 +64,8 @@ for number in map(int, sys.argv[1:]):
 
 
 def test_a_chunk_is_the_same_in_another_process() -> None:
-    """Whatever else is loaded there, and whichever chunks were drawn before."""
+    """A chunk is the same in another process, whatever is loaded there and whichever chunks were
+    drawn before."""
     told = []
     for before, numbers in (("", _TURNS), ("import fuzz.campaign.worker, jax", reversed(_TURNS))):
         command = [sys.executable, "-c", before + _DIGEST, *map(str, numbers)]

@@ -1,4 +1,4 @@
-"""What campaigns and reports have found, read from their directories."""
+"""Check summaries of campaigns and reports that are read from their directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What findings are told apart by: the instruction to blame, its types, constants."""
+"""Check what tells findings apart: the instruction to blame, its types, its constants."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_what_is_cut_to_the_same_is_not_reduced_again(
 
 
 def test_each_instruction_that_is_wrong_is_told() -> None:
-    """Of one program both wrong powers; not what is made of a wrong one and right by itself."""
+    """Both wrong powers of a program are reported, and not the right negate of a wrong operand."""
     run = answering("power", lambda x: x + x.dtype.type(1))
     module = _module("""y = f32[2] power(x, x)
   n = f32[2] negate(y)
@@ -205,7 +205,8 @@ def test_each_instruction_that_is_wrong_is_told() -> None:
 
 
 def test_what_fails_with_constants_as_with_arguments_is_one_suspect() -> None:
-    """Whichever is asked first."""
+    """A program that fails with constants as with arguments is one suspect, whichever is asked
+    first."""
     run = answering("power", lambda x: x + x.dtype.type(1))
     of = judging(Against(run, XLA_CPU))
 
@@ -249,8 +250,9 @@ _TYPES = ("s32", "u16", "s8", "u64")
 def test_siblings_of_known_findings_get_less_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What blames the same opcode of other types is most often the same defect; what blames it on
-    constants, or another opcode, is another one."""
+    """A suspect that blames an opcode known to be wrong for another type is most often the same
+    defect, and gets a quarter of the time; one with a constant, or of another opcode, gets all of
+    it."""
     seconds = list[tuple[str, float]]()
     told = [f"power({one}) -> {one}" for one in _TYPES]
     told += ["power(s32, constant s32) -> s32", "convert(s32) -> u16"]

@@ -1,4 +1,5 @@
-"""The same bits everywhere, briefly; and every detector detects what is planted for it."""
+"""Check that some configurations of compilers give the same bits, and that every detector finds a
+planted bug."""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def trial(text: str, *arguments: np.ndarray) -> Trial:
 def planted(
     one: Trial, configuration: Configuration, directory: Path, spoil: Callable[[str], str]
 ) -> Outcome:
-    """What becomes of a program whose C was changed."""
+    """Run a program whose C was changed."""
     sources = written(one, configuration, directory)
     unit, text = next(iter(sources.units.items()))
     changed = spoil(text)
@@ -125,7 +126,8 @@ def test_the_same_bits(name: str, drawn: tuple[Batch, Trial]) -> None:
 
 
 def test_a_processor_without_what_code_needs_is_left_out(tmp_path: Path) -> None:
-    """What the compiler would use by itself counts, and what it is asked for by name does not."""
+    """A processor is refused for instructions that the compiler uses by itself (XOP, AVX512-FP16),
+    not for those that it is asked for by name (SSE4A, AES)."""
     compiler = tmp_path / "cc"
     macros = "#define __SSE4A__ 1\n#define __AES__ 1\n#define {} 1\n"
     for macro, why_not in (("__linux__", ""), ("__XOP__", "xop"), ("__AVX512FP16__", "fp16")):
@@ -198,7 +200,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_differs_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As if the compiler had written another bit: the oracle that reduces does not see it."""
+    """A difference that the oracle does not see when it reduces is kept as it is: here every
+    comparison reports another bit."""
     name = needed("gcc -O0 SSE2").name
     monkeypatch.setattr("selftest.compiler_rows.unequal", lambda *_: "1 threads: another bit")
     words = ["--modules", "0", "--only", name, "--state", str(tmp_path / "state"), "--json"]

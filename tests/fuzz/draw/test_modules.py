@@ -73,8 +73,8 @@ def test_sizes_are_zero_as_often_as_the_source_says() -> None:
 
 
 def test_rows_are_as_long_as_vectors() -> None:
-    """Or an element longer or shorter; all ways of reading memory are drawn, and types of each
-    width are read as those of another."""
+    """Rows are as long as vectors, or an element longer or shorter; all ways of reading memory are
+    drawn, and types of each width are read as those of another."""
     opcodes, widths = set[str](), set[tuple[int, int]]()
     for module in examples(rows, 200, "rows"):
         hlo.verify(module)
@@ -116,7 +116,8 @@ def test_every_opcode_has_a_generator() -> None:
 
 @pytest.mark.parametrize("opcode", ["collective-permute", "custom-call", "pad", "reduce-window"])
 def test_an_instruction_is_inside_of_what_runs_it(opcode: str) -> None:
-    """Of branches, loops, calls and fusions, and of maps, if it can compute scalars."""
+    """A nested program has its instruction inside of branches, loops, calls and fusions, and of
+    maps if it can compute scalars."""
     outer, inside = set[str](), 0
     for module in examples(lambda choices: nested(choices, opcode), 60, opcode):
         hlo.verify(module)
@@ -130,7 +131,8 @@ def test_an_instruction_is_inside_of_what_runs_it(opcode: str) -> None:
 
 
 def test_each_kind_of_types_is_as_likely() -> None:
-    """However many types are of the kind; among ordinary ones each type is."""
+    """Each kind of types is as likely, however many types it has; among ordinary types each type
+    is."""
     choices = Seeded(1)
     drawn = Counter(by_kind(choices, ALL_TYPES).name for _ in range(3000))
     assert set(drawn) == {t.name for t in ALL_TYPES}
@@ -140,7 +142,8 @@ def test_each_kind_of_types_is_as_likely() -> None:
 
 
 def test_operands_of_the_same_sizes_have_the_same_bounded_dimension() -> None:
-    """Mostly, as an instruction of several operands takes no others."""
+    """Operands of the same sizes mostly have the same bounded dimension: an instruction of several
+    operands takes no others."""
 
     def sums(choices: Choices) -> hlo.Module:
         builder = Builder(choices, menu(("add",)), TYPES, 0)

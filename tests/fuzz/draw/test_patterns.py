@@ -83,7 +83,8 @@ ENTRY e {
 
 
 def test_a_convolution_that_cuts_takes_as_many_places_as_it_says() -> None:
-    """Also where padding is more than there is to be padded: of one place, by a kernel of one."""
+    """A drawn convolution that cuts its operand verifies, also with more negative padding than
+    there is: of one place, by a kernel of one."""
 
     def drawn(choices: Choices) -> Module:
         builder = Builder(choices, menu(), TYPES, 1)

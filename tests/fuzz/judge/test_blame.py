@@ -1,4 +1,5 @@
-"""What is blamed says which operands are constants, moved or not."""
+"""Check that the signature of a blamed instruction says which operands are constants, moved or
+not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the language leaves open is never reported: the programs that compilers make of others."""
+"""Check that nothing is reported where the language leaves the result open: legal rewrites."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ X = np.linspace(15, 16, 8, dtype=np.float32)
 
 
 def compiler(name: str) -> Against:
-    """With a bug in one op: what is positive is greater by a half."""
+    """Judge a peer with a bug in one op: positive results are greater by a half."""
     run = answering(name, lambda x: np.where(x > 0, x + np.float32(0.5), x))
     return Against(run, XLA_CPU)
 

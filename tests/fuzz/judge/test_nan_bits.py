@@ -61,7 +61,8 @@ ENTRY e {{
 
 @pytest.mark.parametrize("type_", ["TOTALORDER", "FLOAT"])
 def test_a_total_order_looks_at_the_sign(type_: str) -> None:
-    """Of a minimum, which is a NaN of either sign: with AVX2 gcc's is another than with SSE2."""
+    """A comparison in total order depends on the sign of a NaN that a minimum gives (gcc's differs
+    between AVX2 and SSE2); a comparison of floats does not."""
     program = f"""HloModule m
 ENTRY e {{
   x = f32[] parameter(0)

@@ -1,4 +1,4 @@
-"""What a reader believes is wrong ranks before what lies at the ends of a type's range."""
+"""Check that failures that a reader believes rank before those at the ends of a type's range."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ _flushed = answering("exponential", lambda x: np.where(x < np.float32(np.exp(-5)
 
 
 def test_a_reduction_keeps_what_is_plain() -> None:
-    """Of what is wrong below e^-5 it keeps what is above e^-9, and leaves out e^-60."""
+    """A reduction of an exponential that is wrong below e^-5 keeps a result above e^-9.2, and
+    leaves out e^-60."""
     module = hlo.parse(
         "HloModule m\nENTRY e { x = f32[2] parameter(0)  ROOT r = f32[2] exponential(x) }"
     )

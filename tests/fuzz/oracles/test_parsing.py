@@ -1,4 +1,4 @@
-"""What XLA's parser dies of is found, and reduced to the characters that matter."""
+"""Check that texts that crash XLA's parser are found, and reduced to the characters that matter."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_what_a_name_says() -> None:
 
 
 def test_every_element_type_there_and_back(run: PJRT) -> None:
-    """In the order of rows, whatever the order of the device."""
+    """Arrays of every element type come back in row-major order, whatever the device's layout."""
     for name, kind in ELEMENT_TYPES.items():
         if not kind.is_array or name in ("s1", "u1"):
             continue
@@ -102,7 +102,8 @@ def test_what_depends_on_layouts_is_refused(run: PJRT) -> None:
 
 
 def test_what_jaxlib_makes_another_program_of_is_refused(run: PJRT) -> None:
-    """With other types: the plugin would be blamed for what it was not asked."""
+    """A program that jaxlib gives other types is refused: the plugin would be blamed for a program
+    that it never got."""
     answer = run(_identity("m", "s1[3]"), [np.zeros(3, ELEMENT_TYPES["s1"].numpy)])
     assert answer.error == "StableHLO has no s1: jaxlib makes pred of it"
     text = """HloModule m

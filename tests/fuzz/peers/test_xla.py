@@ -1,4 +1,4 @@
-"""What XLA answers, and where it crashes."""
+"""Check the answers of XLA, and how its crashes are named."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ ENTRY main {
 
 
 def test_xla_has_lapack() -> None:
-    """And the envelope knows what it may give: a factor nearby, and that there is one."""
+    """XLA answers a Cholesky custom call of LAPACK within the envelope: a factor nearby, and
+    whether there is one."""
     pytest.importorskip("jaxlib")
     matrix = np.array([[4, 2], [2, 3]], np.float32)
     with XLA() as xla:

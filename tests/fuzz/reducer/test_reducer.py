@@ -160,7 +160,7 @@ def test_one_instruction_is_tried_before_halves() -> None:
 
 
 def test_the_given_program_is_asked_once() -> None:
-    """Of a large program one answer may take seconds."""
+    """The given program is asked once: an answer to a large one may take seconds."""
     module, asked = hlo.parse(_ALIVE), list[Module]()
     shown = shows("multiply", wrong_if_positive)
 

@@ -101,7 +101,7 @@ def _value(outcome: object) -> int:
 
 
 def _has_ended(process: int) -> bool:
-    """Within a time in which it should have ended long ago."""
+    """Whether a process ends within a time in which it should have ended long ago."""
     try:
         descriptor = os.pidfd_open(process)
     except ProcessLookupError:
@@ -113,7 +113,7 @@ def _has_ended(process: int) -> bool:
 
 
 def test_results_come_in_order(tmp_path: Path) -> None:
-    """Also if the first task ends after the last one."""
+    """Results come in the order of tasks, also if the first task ends after the last one."""
     path = str(tmp_path / "flag")
     tasks = [("wait for", path), *(("echo", n) for n in range(20)), ("touch", path)]
     with WorkerPool(obeying, workers=2, seconds=_PATIENCE, preload=_PRELOAD) as pool:
@@ -124,7 +124,7 @@ def test_results_come_in_order(tmp_path: Path) -> None:
 
 
 def test_many_bytes_go_there_and_back(pool: WorkerPool[object]) -> None:
-    """More than a pipe holds, to workers that send as much at the same time."""
+    """Workers take and give more bytes than a pipe holds, both at the same time."""
     given = [bytes([n]) * (4 * _MEBIBYTE) for n in range(6)]
     assert list(pool.map(("echo", one) for one in given)) == list(map(Result, given))
 
@@ -214,7 +214,7 @@ if multiprocessing.parent_process() is not None:
 
 
 def _broken(directory: Path, times: int, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What cannot be imported so many times."""
+    """Write a module whose import fails so many times, and return its ``opened``."""
     (directory / f"broken_{times}.py").write_text(_BROKEN.format(times=times))
     monkeypatch.syspath_prepend(directory)
     return __import__(f"broken_{times}").opened
@@ -286,7 +286,8 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_workers_end_with_what_started_them(number: signal.Signals, tmp_path: Path) -> None:
-    """Even at work that nothing interrupts; a KeyboardInterrupt is one."""
+    """Workers end with the process that started them, even at work that nothing interrupts; a
+    KeyboardInterrupt stays one."""
     paths = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent)]
     script = tmp_path / "script.py"
     script.write_text(_SCRIPT.format(paths=paths))
