@@ -16,7 +16,8 @@ TYPES = [name for name, one in ELEMENT_TYPES.items() if one.dtype is not None]
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("dims", [(), (3,), (2, 5), (0, 4)])
 def test_arrays_come_back(name: str, dims: tuple[int, ...], tmp_path: Path) -> None:
-    """Of f8e5m2 NumPy wrote what it could not read."""
+    """Arrays of every type come back from an archive; NumPy wrote f8e5m2 in a form that it cannot
+    read."""
     shape = ArrayShape(ELEMENT_TYPES[name], dims)
     array = np.arange(shape.elements).reshape(dims).astype(shape.element_type.numpy)
     for kept in (array, array[..., ::-1] if dims else array):

@@ -36,7 +36,8 @@ def test_an_unknown_name_is_named() -> None:
 
 
 def test_a_run_in_the_interpreter_imports_no_compiler() -> None:
-    """Nor the envelope: the command starts in half of the time."""
+    """Running a program in the interpreter imports neither the compiler nor the envelope: the
+    command starts in half of the time."""
     heavy = ("backend_c.pipeline", "cffi", "interp.envelope", "bisect_dump.history")
     code = f"import sys, hlo_oracle.command.run; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -77,7 +77,7 @@ def test_traits_have_names_of_their_own() -> None:
 
 
 def test_chains() -> None:
-    """What is under way and what ends it are the links of the chains that verify follows."""
+    """Opcodes that are PENDING or DONE are the links of the chains that the verifier follows."""
     begun = {opcode for opcode, link in LINKS.items() if link.behind}
     assert having(PENDING) == begun
     assert having(DONE) == set(LINKS) - begun
@@ -94,7 +94,8 @@ def test_chains() -> None:
 
 
 def test_ranks() -> None:
-    """Who exchanges names groups, or pairs; everything else of ranks is a collective, too."""
+    """Opcodes that exchange are those with groups or pairs of ranks; all others that depend on
+    ranks are collectives, too."""
     groups = {"replica_groups", "source_target_pairs"}
     signatures = {
         opcode: set(inspect.signature(column("hlo.ops")[function_name(opcode)].function).parameters)

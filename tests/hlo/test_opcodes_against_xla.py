@@ -28,7 +28,7 @@ PROGRAMS = 8  # of each opcode
 
 
 def printed(text: str) -> str | None:
-    """What XLA makes of a text; None if it refuses it."""
+    """Parse and print a text with XLA; None if XLA refuses it."""
     try:
         return str(xla.hlo_module_from_text(text).to_string())
     except RuntimeError:

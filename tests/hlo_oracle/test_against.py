@@ -289,7 +289,8 @@ def test_a_refused_program_is_judged_in_an_equivalent_form(
 
 
 def test_what_is_refused_in_every_form_says_why_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other compilers are not asked again."""
+    """A program that a peer refuses in every form has the reason of the first; peers without an
+    equivalent form are asked once."""
 
     class Never(Fake):
         def __call__(self, text: str, arrays: object) -> Answer:

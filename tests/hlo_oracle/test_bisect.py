@@ -180,7 +180,7 @@ def test_files_in_any_order_or_of_any_names(
 
 
 def test_a_stage_that_is_no_program(stages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is named and left out; the others are compared."""
+    """A stage that is no program is named and left out; the others are compared."""
     path = the_file(stages, "call-inliner")
     path.write_bytes(b"\x00\x1b]0;title\x07" * 50)
     assert main(["check", str(stages)]) == 2
@@ -210,7 +210,7 @@ def test_a_loop_without_end(
 
 
 def test_other_arrays_are_not_compared(stages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As after SPMD partitioning: what cannot be compared is said."""
+    """Stages of other shapes, as after SPMD partitioning, are said not to be compared."""
     for name, size in (("0007.spmd.after_spmd-partitioning", 3), ("0008.p.after_x", 3)):
         path = stages / f"module_0001.f.{name}.txt"
         path.write_text(f"HloModule f\nENTRY e {{ ROOT x = f32[{size}] parameter(0) }}\n")

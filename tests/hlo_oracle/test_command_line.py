@@ -267,7 +267,7 @@ def test_emit_into_a_file(add: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_commands_need_what_the_package_depends_on_and_no_more(
     words: Sequence[str], tmp_path: Path
 ) -> None:
-    """As ``make demo`` installs it: without any extra."""
+    """Commands work without any extra, as ``make demo`` installs them."""
     (tmp_path / "add.hlo").write_text(ADD)
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"

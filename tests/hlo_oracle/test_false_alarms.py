@@ -1,4 +1,5 @@
-"""What XLA rightly makes of ordinary programs, and was called wrong."""
+"""Check that XLA's legal rewrites of ordinary programs, once called wrong, are within the
+envelope."""
 
 from __future__ import annotations
 
@@ -26,11 +27,11 @@ def xla() -> Iterator[Run]:
 @pytest.mark.skipif(not importlib.util.find_spec("jaxlib"), reason="XLA is not installed")
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_nothing_is_outside(path: Path, xla: Run) -> None:
-    """Nor undetermined: sums of f16 in order, exp(x) / exp(y) as exp(x - y), log(sqrt(x)) as
-    log(x) / 2, (x + c) - c as x in another computation, behind a tuple, behind a reverse,
-    (x + c) + d as x + (c + d) also of an x computed of constants, 1 / (1 + exp(-x)) in f16, x -
-    floor(x) computed in two loops, in one of them with x contracted, equal complex numbers whose
-    parts are subnormal, z / |z| of a |z| that overflows."""
+    """No element is outside or undetermined: sums of f16 in order, exp(x) / exp(y) as exp(x - y),
+    log(sqrt(x)) as log(x) / 2, (x + c) - c as x in another computation, behind a tuple, behind a
+    reverse, (x + c) + d as x + (c + d) also of an x computed of constants, 1 / (1 + exp(-x)) in
+    f16, x - floor(x) computed in two loops, in one of them with x contracted, equal complex numbers
+    whose parts are subnormal, z / |z| of a |z| that overflows."""
     text = path.read_text()
     module = hlo.parse(text)
     (values,) = arguments.from_archive(module, path.with_suffix(".npz"))

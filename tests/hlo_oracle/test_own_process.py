@@ -132,7 +132,7 @@ class TestForks:
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
     def test_ctrl_c_ends_the_fork(self, module: str, tmp_path: Path) -> None:
-        """Whoever is asked, nothing is left of it when the asker is gone."""
+        """Ctrl-C in the asking process leaves no fork of it running."""
         mark = tmp_path / "asked"
         end = f"import time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
         code = f"from hlo_oracle.own_process import asked; asked({module!r}, {{'do': {end!r}}})"

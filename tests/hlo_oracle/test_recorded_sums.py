@@ -104,7 +104,8 @@ def test_the_envelope_is_asked_for_only_where_sums_differ() -> None:
 
 @pytest.mark.parametrize("chunk", range(1, 60, 8))
 def test_the_sums_of_a_legal_compiler_are_not_outside(chunk: int) -> None:
-    """And where that says something, those of one that doubles every number are."""
+    """Sums of a legal compiler are not outside; where they are within, those of one that doubles
+    every number are outside."""
     case = model(5, chunk)
     module, values = case.module, case.arrays
     exact = list(placed_arrays(evaluate(module, *values)))

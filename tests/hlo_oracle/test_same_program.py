@@ -115,7 +115,7 @@ def test_the_end_of_the_judge_is_an_error(
 
 
 def test_recorded_sums_are_judged_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of the other files follow from the comparison."""
+    """Recorded sums are judged for the first file alone: the comparison decides the others."""
     for name in ("p", "p.later"):
         (tmp_path / f"{name}.hlo").write_text(PRODUCTS.format(root="add(x, y)"))
     arguments = [["full", [64], "float32", n] for n in (1, 2, 3)]

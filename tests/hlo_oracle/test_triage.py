@@ -22,7 +22,8 @@ FINE = "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT y = f32[4] sine(x)
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same bug three times, in three forms; and what is no bug."""
+    """Write two programs with the same bug, one without a bug, one with wrong arguments, and a file
+    that is no program."""
     directory = tmp_path_factory.mktemp("programs")
     text = (FOUND / "abs_of_a_square" / "reduced.hlo").read_text()
     (directory / "deep").mkdir()

@@ -1,5 +1,6 @@
-"""What others say of pages: axe-core finds no barrier, and chromium tells screen readers of all
-that can be used. Skipped without chromium or playwright; axe-core comes with the same extra."""
+"""Check pages with the tools of others: axe-core finds no barrier, and chromium tells screen
+readers of all that can be used. Skipped without chromium or playwright; axe-core comes with the
+same extra."""
 
 from __future__ import annotations
 

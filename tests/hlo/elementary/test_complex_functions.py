@@ -104,7 +104,7 @@ _EDGES: tuple[tuple[str, complex, complex], ...] = (
 
 
 def _same(one: float, other: float) -> bool:
-    """The same number with the same sign; or NaN both."""
+    """Whether two numbers are equal and have the same sign, or both are NaN."""
     return math.isnan(one) and math.isnan(other) or (
         one == other and math.copysign(1, one) == math.copysign(1, other)
     )  # fmt: skip
@@ -141,7 +141,8 @@ def test_quotients(dtype: Any, dividend: complex, divisor: complex, expected: co
 @pytest.mark.parametrize("part, dtype", [(F32, np.complex64), (F64, np.complex128)])
 @pytest.mark.parametrize("exponent", [2, 3, -1])
 def test_powers_of_integers(part: ElementType, dtype: Any, exponent: int) -> None:
-    """Many are exact, or the middle of two numbers, or have a component that is 0."""
+    """Powers of complex integers are correctly rounded: many are exact, or the middle of two
+    numbers, or have a component that is 0."""
     limit = 2 ** (13 if part is F32 else 27)
     z = np.random.default_rng(2).integers(-limit, limit, (100, 2))
     z[:50] %= 30

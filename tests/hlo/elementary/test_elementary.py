@@ -205,7 +205,7 @@ def test_double_double(a: float, b: float, c: float, d: float) -> None:
 
 @given(MODERATE, MODERATE)
 def test_to_odd(a: float, b: float) -> None:
-    """Either exact, or next to the exact value with an odd significand."""
+    """Rounding to odd gives the exact value, or the neighbour of it with an odd significand."""
     pair = two_sum(a, b)
     arrays = Pair(np.array([pair.high]), np.array([pair.low]))
     result = float(to_odd(arrays, NumpyMachine())[0])

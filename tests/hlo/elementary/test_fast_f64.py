@@ -123,8 +123,8 @@ def test_operations_of_numpy_are_exact_or_round_once(a: float, b: float, c: floa
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_generated_c_has_the_bits_of_the_sequences() -> None:
-    """Of either of the two, by what the processor has; exact ones beyond the bound of a sequence,
-    also for some of a block."""
+    """Generated C has the bits of one of two sequences, with or without FMA as the processor has
+    it, and exact bits beyond the bound of a sequence, also for some elements of a block."""
     x, pairs = _operands(), _pairs()
     names = sorted(_OPERATIONS)
     is_pair = [name in FAST_FUNCTIONS_F64 and FAST_FUNCTIONS_F64[name].arity == 2 for name in names]

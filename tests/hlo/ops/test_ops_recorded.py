@@ -1,4 +1,4 @@
-"""What XLA's verifier says of thousands of instructions, and that ours says the same.
+"""Check that the verifier agrees with XLA's on thousands of instructions.
 
 ``xla_verdicts.txt`` says how it was recorded. Where we differ on purpose, the reason is here.
 """
@@ -69,7 +69,7 @@ def callee(name: str) -> str:
 
 
 def program(operands: str, instruction: str) -> str:
-    """As ``verdicts.module``, with the computations only that are called."""
+    """Return the text of ``verdicts.module`` with only those computations that are called."""
     called = re.findall(
         r"[={ ]((?:add|both|less|twice|rounds|positive|step)[a-z0-9_]*)\b", instruction
     )

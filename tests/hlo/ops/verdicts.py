@@ -1,4 +1,4 @@
-"""What the verifier says of one instruction: tables of them are the tests of this directory."""
+"""Verify one instruction: tables of instructions and labels are the tests of this directory."""
 
 from __future__ import annotations
 

@@ -134,7 +134,8 @@ def _case(choices: Choices) -> tuple[hlo.Module, tuple[object, ...], Choices]:
 
 
 def test_every_bit_is_kept() -> None:
-    """Also where bands overlap, and where rows under a window are all padding."""
+    """Programs in bands keep every bit, also where bands overlap and where rows under a window are
+    all padding."""
     bands = 0
     for module, values, choices in examples(_case, 24, "bands"):
         regions, root = Regions(module), module.entry.root_instruction

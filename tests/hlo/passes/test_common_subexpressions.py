@@ -1,4 +1,4 @@
-"""What counts as the same instruction."""
+"""Check which instructions count as the same."""
 
 import hlo
 from hlo.passes.common_subexpressions import common_subexpressions

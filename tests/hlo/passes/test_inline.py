@@ -78,7 +78,8 @@ def test_doubling_at_every_level_is_refused_before_it_happens() -> None:
 
 
 def test_what_is_started_is_inlined() -> None:
-    """At the start, or where an update brings the last operand."""
+    """An asynchronous call is inlined at its start, or at the update that brings the last
+    operand."""
     module = hlo.parse("""
 less { a = f32[2] parameter(0)
   b = f32[2] parameter(1)

@@ -9,8 +9,8 @@ from hlo.passes.simplify import simplify
 
 
 def simplified(body: str) -> tuple[Instruction, ...]:
-    """What is left besides parameters and constants, of ``ROOT r`` in a body with parameters
-    ``p: f32[2,3]``, ``q: s8[4]`` and ``v: f32[]``."""
+    """Simplify a body whose root is ``r`` and whose parameters are ``p: f32[2,3]``, ``q: s8[4]``
+    and ``v: f32[]``; return the instructions besides parameters and constants."""
     module = hlo.parse(f"""HloModule m
 ENTRY main {{
   p = f32[2,3] parameter(0)

@@ -63,7 +63,8 @@ def drawn(module: hlo.Module) -> Array:
     ],
 )
 def test_of_one_element_each(changes: dict[str, str]) -> None:
-    """Also the sign of 0 + -0."""
+    """Reductions of one element each become elementwise, and keep every bit, also the sign of 0 +
+    -0."""
     module = reduction(**changes)
     changed = single_terms(module)
     hlo.verify(changed)

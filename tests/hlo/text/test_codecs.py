@@ -279,7 +279,8 @@ DRAWN = {
 @pytest.mark.parametrize("name", DRAWN)
 @given(data=st.data())
 def test_drawn_values_read_back(name: str, data: st.DataObject) -> None:
-    """As codecs read: comments are spaces by then."""
+    """Drawn attribute values read back from their text; its comments are spaces before codecs see
+    it."""
     value = data.draw(DRAWN[name])
     text = without_comments(CODECS[name].show(value))
     assert CODECS[name].read(text) == value

@@ -141,7 +141,7 @@ class _Xla:
         self._process: subprocess.Popen[str] | None = None
 
     def canonical(self, text: str) -> str | None:
-        """What it prints, or ! and its error; None if the process ended."""
+        """Print a text with XLA, or ! and its error; None if the process ended."""
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _SERVER],
@@ -195,7 +195,7 @@ def disagreement(xla: _Xla, text: str) -> str | None:
 
 @pytest.mark.skipif(find_spec("jaxlib") is None, reason="jaxlib is not installed")
 def test_xla_reads_the_same(golden: Callable[[str, str], None]) -> None:
-    """But for texts that docs/text.md speaks of."""
+    """XLA reads texts as this parser does, but for those that docs/text.md speaks of."""
     xla = _Xla()
     rows = [
         f"{file}: {name}: {found}\n"

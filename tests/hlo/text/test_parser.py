@@ -1,4 +1,4 @@
-"""What the parser makes of text: golden files per dialect, unusual forms, hostile patterns."""
+"""Check what the parser returns: golden files per dialect, unusual forms, hostile patterns."""
 
 from __future__ import annotations
 
@@ -265,7 +265,8 @@ def test_time_is_linear(unit: str, before: str) -> None:
 
 
 def test_reading_leaves_nothing_to_the_garbage_collector() -> None:
-    """What was read is made old without a look at it: garbage in it would stay for long."""
+    """Parsing makes no cyclic garbage: its objects go to the oldest generation without a
+    collection, where garbage would stay for long."""
     text = "\n".join(
         (
             "HloModule m",

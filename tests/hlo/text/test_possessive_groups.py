@@ -48,7 +48,8 @@ def test_groups_that_are_repeated(text: str, made: str) -> None:
 
 @pytest.mark.parametrize("one", compiled(), ids=lambda one: one.pattern[:40])
 def test_all_of_ours_match_the_same(one: re.Pattern[str]) -> None:
-    """At every place of texts of the corpus."""
+    """Patterns with possessive groups, and their form with atomic groups, match the same at places
+    of texts of the corpus."""
     other = re.compile(with_atomic_groups(one.pattern), one.flags)
     assert not _POSSESSIVE_GROUP.search(other.pattern)
     for name in ("argmax", "attention"):

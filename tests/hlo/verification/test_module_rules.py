@@ -1,4 +1,4 @@
-"""What holds between instructions: chains, threads, channels, groups, aliasing, the header.
+"""Check rules between instructions: chains, threads, channels, groups, aliasing, the header.
 
 Each module is accepted by XLA's verifier (jaxlib 0.10.2) as it stands, and rejected with each of
 the changes. (Counts of ranks were not given to it: those rows follow ``CheckReplicaGroups``.)

@@ -121,7 +121,7 @@ def other_libraries_share_memory() -> None:
 
 @check
 def donated_memory_is_used_again() -> None:
-    """Of large arrays: two blocks take turns."""
+    """The memory of donated large arrays is used again: results take turns in a few blocks."""
     step, x = jax.jit(lambda v: v + 1, donate_argnums=0), jnp.zeros(1 << 21)
     places = set()
     for _ in range(6):

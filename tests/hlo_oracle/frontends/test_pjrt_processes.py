@@ -158,7 +158,8 @@ def test_processes_are_those_of_one_machine() -> None:
 
 
 def test_a_store_of_c_functions() -> None:
-    """As clients hand it over; a failure keeps its code and text."""
+    """A key-value store of a client's C functions keeps values; a failure keeps its code and
+    text."""
     plugin, kept, held = Plugin(), {b"a": b"one\0two"}, []
     error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
 

@@ -48,7 +48,8 @@ def test_protos_of_xla(tmp_path: Path, pack: object) -> None:
 
 @jaxlib
 def test_a_snapshot_has_arguments_and_results(capsys: pytest.CaptureFixture[str]) -> None:
-    """In every layout and of packed types: the bits that were put in."""
+    """A snapshot has the bits of arguments and results that were put in, in every layout and of
+    packed types."""
     program = programs.opened(HERE / "snapshot.pb")
     assert program.arguments is not None and program.results is not None
     a, b, c, d, e, f = program.arguments
@@ -85,7 +86,8 @@ def test_a_snapshot_of_wrong_results_is_proven_wrong() -> None:
 def test_recorded_results_are_those_of_the_recorded_arguments(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """With others it is run, and not judged by them: they would be proven wrong."""
+    """Recorded results judge the recorded arguments alone: with others they would be proven
+    wrong."""
     program = programs.opened(HERE / "snapshot.pb")
     assert program.arguments is not None
     others = [np.zeros_like(array) for array in program.arguments]
@@ -97,7 +99,7 @@ def test_recorded_results_are_those_of_the_recorded_arguments(
 def test_results_of_other_constants_are_not_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those that were filled in are not the compiler's."""
+    """Recorded results are refused if elided constants were filled in: the compiler had others."""
     results = [np.ones((4, 5), np.float32), np.ones(20, np.int32), np.ones(12, ml_dtypes.int4)]
     with pytest.raises(ArgumentError, match="its results are of other constants: 3 constants"):
         ho.check(ELIDED, results=results, elided="zeros")

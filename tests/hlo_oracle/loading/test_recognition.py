@@ -1,4 +1,4 @@
-"""What files are: programs in every form, and what is no program gets an answer that helps."""
+"""Check that programs are recognised in every form, and that other files get a helpful error."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ def test_any_bytes_are_recognised_or_refused(seed: int) -> None:
 
 
 def test_more_than_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where each member of the file is small."""
+    """A file that decompresses to more than memory is refused, also where each of its members is
+    small."""
     monkeypatch.setattr("hlo_oracle.loading.recognition._MOST", 10_000)
     member = gzip.compress(b" " * 4_000)
     assert recognised(member + gzip.compress(PROGRAM.encode())).kind is Kind.HLO
