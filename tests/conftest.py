@@ -1,4 +1,4 @@
-"""What all tests share: golden files, the corpus, and where compiled libraries go."""
+"""Provide what all tests share: golden files, the corpus, checks for compilers."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def nearest(exact: Fraction, dtype: Any) -> Any:
 
 
 def total(addends: Sequence[float], dtype: Any) -> Any:
-    """Their sum rounded once; -0 only if all are."""
+    """Add up exactly and round once; the sum is -0 only if all addends are."""
     if not all(map(math.isfinite, addends)):
         with np.errstate(invalid="ignore"):
             return np.sum([x for x in addends if not math.isfinite(x)]).astype(dtype)
@@ -115,7 +115,7 @@ def addends(dtype: Any, length: int, seed: int) -> Array:
 
 
 def _placed(rng: np.random.Generator, few: Array, length: int) -> Array:
-    """In any order, between zeros of both signs."""
+    """Place a few numbers in any order between zeros of both signs."""
     row = np.where(rng.integers(0, 2, length) == 1, 0.0, -0.0)
     row[rng.permutation(length)[: few.size]] = few[:length]
     return row
@@ -175,7 +175,7 @@ def program(name: str, body: str, computations: str = _ADD) -> str:
 
 
 def sums(x: Array, init: Array) -> Array:
-    """Of each row, and its own init."""
+    """Add up each row and its own init exactly."""
     rows = [np.concatenate([init[n : n + 1], row]) for n, row in enumerate(x)]
     return np.stack([by_part(total, row) for row in rows])
 

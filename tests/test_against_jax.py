@@ -84,7 +84,8 @@ def order(text: str, length: int) -> list[int]:
 
 
 def chosen(subject: str) -> list[tuple[Case, str]]:
-    """What to try of a function, in this order, until one was: everything, or one variant."""
+    """Return the cases of a function and their types in the order to try, until one was: all of
+    them, or one variant."""
     cases = SUBJECTS[subject]
     if not _EVERYTHING:
         cases = [cases[order(subject, len(cases))[0]]]
@@ -120,7 +121,7 @@ def test_agrees_with_xla(subject: str) -> None:
 
 
 def complaints(made: Program) -> list[str]:
-    """What is wrong with our reading of the program."""
+    """List how a program's results differ from XLA's, or why it is not supported."""
     try:
         return list(findings(made))
     except Unsupported as error:
@@ -186,7 +187,7 @@ def functions(module: object) -> list[str]:
 
 @pytest.mark.parametrize("name", known.EXCLUDED)
 def test_every_function_has_a_case(name: str) -> None:
-    """Or a reason for having none."""
+    """Every function of JAX has a case, or a reason for having none."""
     module = importlib.import_module(f"jax.{name}")
     excluded = " ".join(known.EXCLUDED[name].values()).split()
     missing = [f for f in functions(module) if f"{name}.{f}" not in SUBJECTS and f not in excluded]

@@ -240,7 +240,7 @@ def test_compiled() -> None:
     f" ROOT r = {S} ragged-all-to-all(x, x, i, i, i, i), replica_groups={{}} }}",
 ])  # fmt: skip
 def test_accepted_like_xla(text: str) -> None:
-    """What leaves the program needs no other bounds than the text's."""
+    """An instruction that sends a bounded operand away may declare it static, as XLA accepts."""
     head = f"HloModule m\nENTRY e {{ x = {D} parameter(0)\n t = token[] after-all()\n"
     hlo.verify(hlo.parse(head + text.lstrip("{")))
 

@@ -130,7 +130,8 @@ def test_sizes_as_if_they_were_static(row: str) -> None:
 @needs_c
 @pytest.mark.parametrize("family", ["indexing", "movement"])
 def test_embedded_has_the_same_bits(family: str, tmp_path: Path) -> None:
-    """And the check that is emitted with it finds what differs."""
+    """An embedded program gives the interpreter's bits, and the check that is emitted with it finds
+    a difference."""
     module = hlo.parse(program(rows(family)))
     arrays = arguments((2, 3, 1, 4, 1))
     expected = interp.evaluate(module, *arrays)
@@ -193,7 +194,8 @@ _SUM = "ENTRY e { x = f32[<=5] parameter(0)\n y = f32[<=5] parameter(1)\n"
     ],
 )
 def test_sizes_that_differ(lhs: int, rhs: int, expected: list[float]) -> None:
-    """As jaxlib 0.10.2 has it: the smaller counts, but 1 stretches."""
+    """The sum of operands of different sizes has the smaller size, but size 1 is broadcast, as in
+    jaxlib 0.10.2."""
     text = _SUM + "ROOT r = f32[<=5] add(x, y) }"
     assert interp.evaluate(hlo.parse(text), _numbers(lhs), _numbers(rhs)).tolist() == expected
 
@@ -219,7 +221,7 @@ _SIZED = """ENTRY e { x = f32[<=5] parameter(0)
 
 @pytest.mark.parametrize("given", [-(2**31), -1, 0, 2, 4, 5, 6, 2**31 - 1])
 def test_sizes_are_brought_within_the_bound(given: int) -> None:
-    """And what is not there is zero."""
+    """A size is clamped to the bound, and elements beyond the size are zero."""
     found = _both(_SIZED, _numbers(3), np.int32(given), _numbers(5))
     size = min(max(given, 0), 5)
     shown = [*[1, 2, 3, 0, 0][:size]]

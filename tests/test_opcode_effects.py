@@ -1,4 +1,5 @@
-"""What opcodes do besides giving their result, and whose values they hand on without a look."""
+"""Check which opcodes have effects besides their result, and which hand on values without reading
+them."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ def twice(module: Module) -> Module:
 # What is under way has one end, so that neither comes twice.
 @pytest.mark.parametrize("opcode", sorted(set(DRAWN) - having(PENDING) - having(DONE)))
 def test_again(opcode: str) -> None:
-    """What is stateful gives something else the second time; what has an effect is the reason that
-    another one does."""
+    """A stateful instruction gives something else the second time; an instruction with an effect
+    changes the result of the one after it."""
     other, changed = [], []
     for seed in range(PROGRAMS):
         module = single_op(Seeded(f"{opcode} {seed}"), opcode, max_elements=64)
@@ -65,7 +66,7 @@ def test_again(opcode: str) -> None:
 
 
 class Host(NamedTuple):
-    """What the caller gives and gets."""
+    """Hold what a program sends to the host."""
 
     outfeed: list[Any]
     to_host: dict[int, list[Any]]

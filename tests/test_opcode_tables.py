@@ -147,7 +147,7 @@ KNOWN |= {f"of_family({family})": of_family(family) for family in sorted(FAMILIE
 
 
 def combined() -> Iterator[tuple[str, frozenset[str]]]:
-    """What two traits or families say together."""
+    """Yield unions, intersections and differences of two traits or families."""
     for (one, some), (other, others) in combinations(KNOWN.items(), 2):
         yield f"{one} | {other}", some | others
         yield f"{one} & {other}", some & others

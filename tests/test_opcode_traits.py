@@ -70,7 +70,7 @@ def _program(opcode: str, element_type: ElementType, arity: int) -> Module:
 
 
 def applied(opcode: str, *operands: Array) -> Array:
-    """What an elementwise opcode makes of operands of one type."""
+    """Apply an elementwise opcode to operands of one type."""
     element_type = element_type_of(operands[0].dtype)
     assert element_type is not None
     result = interp.evaluate(_program(opcode, element_type, len(operands)), *operands)
@@ -176,7 +176,7 @@ def test_bitwise(opcode: str) -> None:
 
 @pytest.mark.parametrize("opcode", sorted({*BINARY, *UNARY} - {"convert", "real", "imag"}))
 def test_rounds(opcode: str) -> None:
-    """What f64 has beyond f32 shows what f32 rounds off."""
+    """An opcode that rounds has other results in f64 than in f32."""
     arity = 2 if opcode in BINARY else 1
     if F32 not in operations(arity)[opcode]:
         assert opcode not in having(ROUNDS)
@@ -249,7 +249,7 @@ def _relabelled(array: Array) -> Array:
 
 @pytest.mark.parametrize("opcode", DRAWN)
 def test_moves(opcode: str) -> None:
-    """What moves elements moves other ones in their place as well: it does not look at them."""
+    """An opcode that moves elements does not look at them: it moves others in the same way."""
     is_drawn, moves = False, True
     for moves in _moved(opcode):
         is_drawn = True
@@ -259,7 +259,7 @@ def test_moves(opcode: str) -> None:
 
 
 def _moved(opcode: str) -> Iterator[bool]:
-    """Of each program whether it moved other elements in the same way."""
+    """Yield for each program whether it moved other elements in the same way."""
     for module, given in programs(opcode, _floats_if_any(opcode)):
         results = evaluated(module, given)
         if results is None:
@@ -291,12 +291,12 @@ def _with_nan(array: Array, bits: int) -> Array:
 
 @pytest.mark.parametrize("opcode", sorted(set(DRAWN) - of_family(RANDOM)))
 def test_reads_bits(opcode: str) -> None:
-    """Nobody else tells one NaN from another."""
+    """Opcodes with the trait READS_BITS tell one NaN from another, and no other opcode does."""
     assert any(_told_apart(opcode)) == (opcode in having(READS_BITS))
 
 
 def _told_apart(opcode: str) -> Iterator[bool]:
-    """Of each program whether its result depends on the bits of NaN."""
+    """Yield for each program whether its result depends on the bits of NaN."""
     for module, given in programs(opcode, WORDS):
         if "TOTALORDER" in hlo.format(module):
             continue  # of a computation that is called
@@ -337,7 +337,8 @@ def test_forms_of_one_scalar() -> None:
 @pytest.mark.parametrize("opcode", sorted(having(SAME_SCALAR)))
 @pytest.mark.parametrize("element_type", [F32, C64, ELEMENT_TYPES["s8"]], ids=str)
 def test_same_scalar(opcode: str, element_type: ElementType) -> None:
-    """Of a scalar by itself and of all elements of an array at once."""
+    """An opcode that returns a scalar as it is does so for one scalar and for all elements of an
+    array at once."""
     text = ON_SCALARS.format(
         type=element_type, opcode=opcode, rest=SCALAR.get(opcode, "x)"), n=LENGTH
     )

@@ -1,4 +1,4 @@
-"""What ``pip install`` gives: the seven packages with their data, and nothing else."""
+"""Check that ``pip install`` gives the seven packages with their data, and nothing else."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from hlo.types import ELEMENT_TYPES
 
 
 def _bitcasts() -> list[Case]:
-    """To each type, of the same width or another; the operand's last dimension takes up 4."""
+    """List bitcasts to each type, of the same width or another; the operand's last dimension takes
+    up 4."""
     rows = []
     for name, kind in ELEMENT_TYPES.items():
         if not kind.is_array or name in ("s1", "u1", "f6e2m3fn", "f6e3m2fn"):

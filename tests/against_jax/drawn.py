@@ -115,7 +115,7 @@ def _takes_elements(root: Instruction) -> bool:
 
 
 def _has_places(root: Instruction) -> bool:
-    """Of updates whose index vectors have no components XLA:CPU keeps the last one only."""
+    """XLA:CPU keeps the last update only where index vectors have no components."""
     return bool(root.attributes["scatter_dims_to_operand_dims"])
 
 
@@ -134,7 +134,7 @@ _ASKED: dict[str, Callable[[Instruction], bool]] = {
 
 
 def once(opcode: str, seed: int, values: str, count: int) -> list[tuple[Module, Arrays]]:
-    """What is of use of so many examples."""
+    """Draw programs of an opcode, and keep those that XLA takes and that have one result."""
 
     def program(choices: Choices) -> tuple[Module, Arrays]:
         module = single_op(choices, opcode, element_types=_TYPES, max_elements=_MOST_ELEMENTS)
@@ -148,9 +148,9 @@ def once(opcode: str, seed: int, values: str, count: int) -> list[tuple[Module, 
 
 
 def _judged(module: Module, arrays: Arrays) -> tuple[Module, Arrays] | None:
-    """What has one result: sorts are stable, reductions have a monoid and its neutral element in
-    place of what was drawn (XLA may do others in any order, with any number of inits:
-    operation_semantics.md, Reduce)."""
+    """Make the result of a program unique: sorts are stable, and reductions fold a monoid from its
+    neutral element (XLA may do others in any order, with any number of inits:
+    operation_semantics.md, Reduce). None for reductions of several arrays."""
     root = module.entry.root_instruction
     if root.opcode == "sort":
         return _stable(module, root), arrays

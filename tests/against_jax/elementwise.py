@@ -58,7 +58,7 @@ def _complex() -> list[Case]:
 
 
 def _converted() -> list[Case]:
-    """From each type to each other one."""
+    """List conversions from each type to each other one."""
     return [
         row(
             f"lax.convert_element_type/{name}",

@@ -1,4 +1,4 @@
-"""What is known of the tables' programs: what is not tried, and where XLA does something else.
+"""List the programs of the tables that are not tried, and those whose results differ in XLA.
 
 Patterns are those of fnmatch, over the names of cases. What was seen is of jaxlib 0.10.
 """

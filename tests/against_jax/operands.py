@@ -77,8 +77,8 @@ def _limits(kind: ElementType) -> tuple[int, int]:
 
 
 def _edge_list(kind: ElementType) -> np.ndarray:
-    """Where functions change their nature. Subnormals of the wide types are not there, which XLA
-    flushes; those of the narrow ones are (they are normal in f32)."""
+    """List numbers at which functions change their nature: no subnormals of the wide types, which
+    XLA flushes, but those of the narrow ones (they are normal in f32)."""
     if kind.kind == "pred":
         return np.array([False, True])
     if kind.is_integer:
@@ -107,7 +107,7 @@ def _pairs(random: np.random.Generator, dims: Dims, kind: ElementType) -> np.nda
 
 
 def _rows(random: np.random.Generator, dims: Dims, kind: ElementType) -> np.ndarray:
-    """With ``columns``: all pairs of edges."""
+    """Repeat the edges along rows; with ``columns`` these are all pairs of edges."""
     edges = _pairs(np.random.default_rng(1), dims, kind)
     return np.repeat(edges[:, None], len(edges), 1)
 

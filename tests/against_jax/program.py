@@ -1,4 +1,4 @@
-"""What JAX makes of a case: HLO before and after XLA's optimisation, and XLA's result."""
+"""Compile cases with JAX: HLO before and after XLA's optimisation, and XLA's result."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def evaluated(module: hlo.Module, arguments: tuple[np.ndarray, ...]) -> list[np.
 
 
 def findings(made: Program) -> Iterator[str]:
-    """What is wrong with our reading of the program, before and after optimisation."""
+    """Compare the interpreter's results with XLA's, before and after optimisation: one line for
+    each difference that is not legal."""
     texts = {"before": made.text, "after": made.optimised}
     for stage, text in texts.items():
         if text is None:

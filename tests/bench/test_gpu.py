@@ -16,7 +16,7 @@ from hlo.types import ArrayShape
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_rows_of_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Also behind one that is not there."""
+    """The benchmark prints a row for each program, also after one that does not exist."""
     assert main(["--emulated", "--json", "copy", "nothing", "gelu_1k"]) == 0
     rows: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["name"] for row in rows] == ["copy", "nothing", "gelu_1k"]
@@ -35,7 +35,7 @@ def test_units_end() -> None:
 
 
 def test_large_programs_are_drawn_in_no_time() -> None:
-    """By repeating numbers: none is of zeros alone."""
+    """Arguments of large programs are drawn by repeating numbers: none is of zeros alone."""
     for name in ("add_bf16_64m", "dot_s8_8192"):
         module = programs.module(name, emulated=False)
         hlo.verify(module)

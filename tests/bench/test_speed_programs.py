@@ -36,7 +36,8 @@ def test_files_that_are_named_are_found(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
-    """Before anything is measured, as the commands of `hlo` tell it."""
+    """A missing file is an error before anything is measured, with the message of the `hlo`
+    commands."""
     with pytest.raises(Error, match=r"nofile\.hlo: there is no such file"):
         catalogue.found([tmp_path / "nofile.hlo"])
 

@@ -1,4 +1,4 @@
-"""What the benchmark prints, writes and keeps, of rows that are given."""
+"""Check what the benchmark prints, writes and keeps of given rows."""
 
 from __future__ import annotations
 

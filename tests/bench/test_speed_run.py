@@ -58,7 +58,8 @@ def test_run(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not has_c_compiler(), reason="compiles C")
 def test_a_warm_cache_knows_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So the first program that is compiled does not wait until the compiler has answered."""
+    """A warm cache knows the compiler's answers, so that the first program does not wait for
+    them."""
     ours.warm_cache(tmp_path / "warm")
     monkeypatch.delattr("backend_c.probe.trial.sources")
     module = hlo.parse("HloModule m\nENTRY e { x = s8[2] parameter(0)\n ROOT y = s8[2] not(x) }")

@@ -37,7 +37,7 @@ def single_ops(opcodes: Sequence[str]) -> list[Callable[[Choices], Module]]:
 
 
 def outcomes(cases: Sequence[Case]) -> Iterator[list[Difference]]:
-    """Of each program, where the interpreter and the C backend differ on it."""
+    """Yield for each program where the interpreter and the C backend differ."""
     executables = compiled([module for module, _ in cases], thorough(os.environ))
     for (module, arrays), executable in zip(cases, executables, strict=True):
         assert isinstance(executable, Executable), executable

@@ -61,7 +61,7 @@ def _predicate(module: Module, name: str) -> Callable[..., bool]:
 
 
 def _fold(module: Module, name: str) -> definitions.Fold:
-    """In order; but sums of floats are exact."""
+    """Define a fold: in order, but sums of floats are exact."""
     computation, call = module.computation(name), _called(module, name)
     shape = computation.root_instruction.shape
     is_sum = isinstance(shape, ArrayShape) and shape.is_inexact
@@ -126,7 +126,7 @@ _ALLOWANCES = ("algorithm", "convolution_kind", "operand_precision", "sparsity_c
 
 
 def _shaped(function: Callable[..., Array]) -> Callable[[Module, list[Array], Given], Any]:
-    """Of a definition that needs no computation, only the shape of the result."""
+    """Wrap a definition that needs no computation, only the shape of the result."""
 
     def result(module: Module, operands: list[Array], given: Given) -> Any:
         means = {name: value for name, value in given.items() if name not in _ALLOWANCES}
@@ -171,7 +171,7 @@ def assert_defined(opcode: str, count: int) -> None:
 
 
 def _is_small(module: Module) -> bool:
-    """Few elements; and products that are integers, or that float64 holds."""
+    """Whether a program has few elements, and products that are integers or that float64 holds."""
     arrays = [leaf for i in module.entry.instructions for leaf in leaves(i.shape)]
     small = all(leaf.elements <= 4 * _SMALL for leaf in arrays)
     if module.entry.root_instruction.opcode not in ("dot", "convolution"):

@@ -1,4 +1,4 @@
-"""What instructions mean, written out: one element at a time, for small arrays only.
+"""Define instructions by their meaning: one element at a time, for small arrays only.
 
 Sources: StableHLO's specification of the op of the same name, and XLA's ``hlo_evaluator.cc`` where
 that says more (padding and holes that are skipped, windows out of bounds that are left out). A
@@ -192,7 +192,7 @@ def _shifted(
 
 
 def sort(inputs: Sequence[Array], dimension: int, before: Predicate) -> list[Array]:
-    """By insertion: an element goes before those that it comes before."""
+    """Sort by insertion: an element goes before those that it comes before."""
     results = [x.copy() for x in inputs]
     extent = inputs[0].shape[dimension]
     others = (*inputs[0].shape[:dimension], *inputs[0].shape[dimension + 1 :])
@@ -279,7 +279,8 @@ def convolution(
 
 
 def sum_of_products(factors: Sequence[tuple[Array, Array]], shape: ArrayShape) -> Any:
-    """Of integers modulo the result's range; of floats up to f32 exactly, from +0, rounded once."""
+    """Add up products of integers modulo the result's range, and of floats up to f32 exactly, from
+    +0, rounded once."""
     element_type = shape.element_type
     if element_type.kind == "pred":
         return any(bool(one) and bool(other) for one, other in factors)

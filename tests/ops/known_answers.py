@@ -43,7 +43,7 @@ def row(array: np.ndarray) -> dict[str, Any]:
 
 
 def array(saved: dict[str, Any]) -> np.ndarray:
-    """What :func:`row` wrote."""
+    """Read the array that :func:`row` wrote."""
     kind = ELEMENT_TYPES[saved["type"]]
     if not kind.is_complex:
         whole = np.array(saved["numbers"][0], None if kind.is_float else object)

@@ -1,5 +1,6 @@
-"""Of each opcode, programs with the results that jaxlib 0.10.2 gave on the CPU: known_answers.json,
-which known_answers.py writes. The bounds are those of against_jax for XLA's errors."""
+"""Check programs of each opcode against the results of jaxlib 0.10.2 on the CPU in
+known_answers.json, which known_answers.py writes. The bounds are those of against_jax for XLA's
+errors."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def test_the_same_bits(together: tuple[str, ...], opcode: str) -> None:
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("opcode", scan.GENERATORS)
 def test_the_same_bits_in_steps(opcode: str) -> None:
-    """More of them: of few the result depends on the order of the steps."""
+    """Scans have the interpreter's bits in C: more programs are drawn, as in few the result depends
+    on the order of the steps."""
     batch.assert_agree((opcode,), opcode, 5 * COUNT)
 
 

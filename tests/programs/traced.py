@@ -1,4 +1,4 @@
-"""What JAX makes of a function: HLO text, before any optimisation."""
+"""Trace functions with JAX: HLO text, before any optimisation."""
 
 from __future__ import annotations
 
