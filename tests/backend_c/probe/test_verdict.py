@@ -13,7 +13,7 @@ import pytest
 from backend_c.native.cache import Cache, open_cache
 from backend_c.native.toolchain import Compiler, find_compiler
 from backend_c.probe.questions import questions
-from backend_c.probe.trial import Failure, answers
+from backend_c.probe.trial import Failure, answers, failure, sources
 from backend_c.probe.verdict import TO_BE_RIGHT, Verdict, judged, trusted
 from fuzz.compilers.processors import refusal
 from hlo.errors import CompilerWarning, ToolchainError
@@ -45,7 +45,30 @@ def planted(directory: Path, script: str) -> Compiler:
 def test_every_question_has_a_name_and_an_answer() -> None:
     names = [question.name for question in ASKED]
     assert names == list(answers())
-    assert len({*names}) == len(names) > 300
+    assert len({*names}) == len(names) > 200
+
+
+@pytest.mark.parametrize(
+    ("flag", "question"),
+    [
+        ("-ffp-contract=fast", "multiply and add of f64"),
+        ("-freciprocal-math", "divide f32 by a scalar"),
+        ("-fassociative-math -fno-signed-zeros", "add and subtract of f32"),
+        ("-ffinite-math-only", "convert f32 to u8"),
+        ("-fno-signed-zeros", "f64 by way of s32"),
+        ("-funsafe-math-optimizations", "f64 by way of f32"),
+    ],
+)
+def test_what_a_compiler_may_not_do_has_a_question(flag: str, question: str, cache: Cache) -> None:
+    """Each permission that -ffast-math gives a compiler is noticed where the processor and the
+    compiler make use of it."""
+    compiler = find_compiler(os.environ)
+    if not compiler.version.startswith("gcc") or refusal(compiler.command, "haswell"):
+        pytest.skip("no gcc, or no processor with fused multiply-add")
+    asked = [q for q in ASKED if q.name == question]
+    loose = replace(compiler, flags=(*compiler.flags, *flag.split()))
+    found = failure(loose, sources(asked), cache)
+    assert found and found.told == f"gets 1 known answers wrong ({question})"
 
 
 def test_the_compiler_of_this_machine_is_right(cache: Cache) -> None:
