@@ -111,7 +111,7 @@ def compile(
     ``numerics``: ``exact`` or ``fast``, what docs/numerics.md says of them.
     ``threads``: OpenMP threads of each call; None is OpenMP's default. ``cache``: where libraries
     are kept; None is ``~/.cache/hlo-oracle``. The compiler is ``$HLO_CC``, else gcc, clang or cc;
-    the first time it takes some two seconds to give known answers (:mod:`backend_c.probe`). If it
+    the first time it takes some seconds to give known answers (:mod:`backend_c.probe`). If it
     does not with its flags, it gets others: a CompilerWarning says so.
 
     ``target="cuda"``: the compiler is nvcc, else NVRTC (docs/cuda.md). With ``cublaslt`` fast

@@ -3,7 +3,8 @@ an outcome, and the peak of memory is that of one call.
 
 The module has a function ``answer(question)`` of one JSON object that returns another. Starting
 Python and importing the module takes longer than most questions; so a server imports it once, and
-forks for each question (:func:`serve`). Where there is no fork, each question is a new Python.
+forks for each question (:func:`serve`). A command that will ask forks the server, too
+(:func:`fork_server`). Where there is no fork, each question is a new Python.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ def _forked(module: str, question: Mapping[str, object]) -> tuple[int, str, str]
         _owner[:] = [os.getpid()]
     while _idle and not _idle[-1].is_running:
         _idle.pop().close()
-    server = _idle.pop() if _idle else _Server()
+    server = _idle.pop() if _idle else _Server(_NewPython())
     answer = server.ask(module, question)
     if server.is_running:
         _idle.append(server)
@@ -81,12 +84,92 @@ def _forked(module: str, question: Mapping[str, object]) -> tuple[int, str, str]
     return answer
 
 
+def fork_server() -> None:
+    """Start a server as a fork of this process, which has imported most of what it needs; do
+    nothing where that is not possible.
+
+    For the beginning of a program: what a server inherits of threads, open files and what the
+    process has in its memory would be in its way.
+    """
+    if hasattr(os, "fork") and threading.active_count() == 1 and not _idle:
+        _owner[:] = [os.getpid()]
+        _idle.append(_Server(_Fork()))
+
+
+class _NewPython:
+    """A server in a new Python process."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", f"from {__name__} import serve_streams; serve_streams()"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self.requests: IO[bytes] = self._process.stdin
+        self.answers: IO[bytes] = self._process.stdout
+        self.pid = self._process.pid
+
+    def ended(self) -> int | None:
+        """Return the exit status, negative for a signal; None while the process runs."""
+        return self._process.poll()
+
+    def wait(self) -> int:
+        """Wait for the end; return the exit status."""
+        return self._process.wait()
+
+
+class _Fork:
+    """A server in a fork of this process."""
+
+    def __init__(self) -> None:
+        asked, requests = os.pipe()
+        answers, answered = os.pipe()
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(requests)
+            os.close(answers)
+            _serve_and_exit(asked, answered)
+        os.close(asked)
+        os.close(answered)
+        self.requests: IO[bytes] = os.fdopen(requests, "wb")
+        self.answers: IO[bytes] = os.fdopen(answers, "rb")
+        self._status: int | None = None
+
+    def ended(self) -> int | None:
+        """Return the exit status, negative for a signal; None while the process runs."""
+        return self._reaped(os.WNOHANG)
+
+    def wait(self) -> int:
+        """Wait for the end; return the exit status."""
+        return self._reaped(0) or 0
+
+    def _reaped(self, options: int) -> int | None:
+        if self._status is None:
+            with suppress(ChildProcessError):
+                pid, status = os.waitpid(self.pid, options)
+                self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return self._status
+
+
+def _serve_and_exit(requests: int, answers: int) -> NoReturn:
+    """Answer requests in a fork, and end it as a new Python process would end."""
+    status = 1
+    try:
+        serve(os.fdopen(requests, "rb"), os.fdopen(answers, "wb"))
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+
 class _Server:
     """The client's end of a server process (:func:`serve`)."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-c", f"from {__name__} import serve; serve()"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, process: _NewPython | _Fork) -> None:
+        self._process = process
 
     def ask(self, module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
         """Send a question and wait for the answer; an exception meanwhile, such as Ctrl-C, kills
@@ -96,7 +179,8 @@ class _Server:
             self._send([module, text, dict(os.environ), os.getcwd(), sys.path])
             answer = self._receive()
         except BaseException:
-            self._process.kill()
+            if self.is_running:
+                os.kill(self._process.pid, signal.SIGKILL)
             self.close()
             raise
         return tuple(answer) if answer else (self._process.wait() or 1, "", "")
@@ -104,22 +188,19 @@ class _Server:
     @property
     def is_running(self) -> bool:
         """Test whether the server's process is alive."""
-        return self._process.poll() is None
+        return self._process.ended() is None
 
     def _send(self, request: list[object]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        self._process.stdin.flush()
+        self._process.requests.write(json.dumps(request).encode() + b"\n")
+        self._process.requests.flush()
 
     def _receive(self) -> Any:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        line = self._process.answers.readline()
         return json.loads(line) if line else None  # at the end of the server
 
     def close(self) -> None:
         """Stop the server by closing its input."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
+        for pipe in (self._process.requests, self._process.answers):
             with suppress(BrokenPipeError):
                 pipe.close()
         self._process.wait()
@@ -135,8 +216,13 @@ def _close() -> None:
         _idle.pop().close()
 
 
-def serve() -> None:
-    """Answer requests, one per line of standard input, each in a fork, until the input ends.
+def serve_streams() -> None:
+    """Answer the requests of standard input on standard output."""
+    serve(sys.stdin.buffer, os.fdopen(os.dup(1), "wb"))
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer requests, one per line, each in a fork, until their input ends.
 
     The module may have a function ``prepare()``, for what all questions need; it starts no thread.
     A request is JSON: module, question, environment, directory and ``sys.path``. Its answer is a
@@ -144,10 +230,9 @@ def serve() -> None:
     """
     from fuzz.worker_pool.process import end_with  # not where nothing is asked
 
-    answers = os.fdopen(os.dup(1), "wb")
     ended, alive = os.pipe()
     with suppress(KeyboardInterrupt):
-        while request := sys.stdin.buffer.readline():
+        while request := requests.readline():
             module, question, environment, directory, path = json.loads(request)
             sys.path[:] = path
             with suppress(Exception):  # the fork tells which
@@ -156,6 +241,7 @@ def serve() -> None:
                 fork = os.fork()
                 if fork == 0:
                     answers.close()
+                    requests.close()
                     os.close(alive)
                     end_with(ended)
                     _take_over_streams(environment, directory, err.fileno())

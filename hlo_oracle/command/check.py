@@ -29,6 +29,7 @@ from hlo_oracle import (
     arguments,
     dump_check,
     option_types,
+    own_process,
     peer_verdicts,
     rank_runs,
     terminal,
@@ -100,6 +101,11 @@ def _budget(text: str) -> str:
         return named(text).name
     except Error as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def begin() -> None:
+    """Fork the server of the processes that check programs, before there are threads."""
+    own_process.fork_server()
 
 
 def main(options: argparse.Namespace) -> int:

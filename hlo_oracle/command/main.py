@@ -13,7 +13,8 @@ from types import ModuleType
 from hlo_oracle.command.parser import Parser, asked_for, command_parser, parsed
 
 # Each is a module of this folder, with add_arguments(parser) and main(options) -> exit status; its
-# docstring is its help, and begins with this line.
+# docstring is its help, and begins with this line. One that has begin() gets it called first in a
+# process that does nothing else.
 SUBCOMMANDS = {
     "run": "evaluate a program and show its results.",
     "check": "the interpreter and the C backend on programs, compared bit by bit.",
@@ -50,7 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(*parser([name] if name in SUBCOMMANDS else []), words)
     from hlo_oracle.command.execution import executed  # imports NumPy
 
-    return executed(subcommand(options.command).main, options)
+    chosen = subcommand(options.command)
+    if arguments is None:
+        getattr(chosen, "begin", _nothing)()
+    return executed(chosen.main, options)
+
+
+def _nothing() -> None:
+    """Begin a subcommand that needs no preparation."""
 
 
 if __name__ == "__main__":

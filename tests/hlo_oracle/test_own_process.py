@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -154,3 +155,53 @@ class TestForks:
         forks = begun.read_text().split()
         assert len(forks) == 8
         assert_end(forks)
+
+
+# Asks a fork of the process itself, which has imported a module and has changed it.
+FROM_A_FORK = """
+import json, os, sys
+from hlo_oracle import own_process
+name = sys.argv[1]
+__import__(name).seen.append("here before the fork")
+print("not flushed", end="")
+own_process.fork_server()
+server = own_process._idle[0]._process.pid
+endings = ("", "os.kill(os.getpid(), 11)", "raise ValueError('no such thing')", "sys.exit(7)", "")
+found = [own_process.asked(name, {"x": 1, "do": end}) for end in endings]
+kept = own_process._idle[0]._process.pid == server
+os.kill(server, 9)
+own_process._idle[0]._process.wait()
+after = own_process.asked(name, {"x": 2})
+print(json.dumps([os.getpid(), server, kept, [str(f) for f in found[1:4]], found[0], after]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.parametrize("module", ["fork"], indirect=True)
+class TestForkedServers:
+    def test_a_fork_of_this_process_answers(self, module: str) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", FROM_A_FORK, module],
+            capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
+        assert done.stderr == "" and done.stdout.count("not flushed") == 1
+        asker, server, kept, ends, first, after = json.loads(
+            done.stdout.removeprefix("not flushed")
+        )
+        assert kept and asker != server
+        assert ends == [
+            str(Died(how)) for how in ("killed by SIGSEGV", "ValueError: no such thing", "exit 7")
+        ]
+        assert first["asked"] == 2 and after["asked"] == 1  # the second server is a new Python
+
+    def test_it_ends_with_what_it_is_a_fork_of(self, module: str) -> None:
+        """A process that is killed, or ends without a question, leaves no server."""
+        code = (
+            "import os\nfrom hlo_oracle import own_process\nown_process.fork_server()\n"
+            "print(own_process._idle[0]._process.pid, flush=True)\n"
+        )
+        for end in ("", "os.kill(os.getpid(), 9)"):
+            done = subprocess.run(
+                [sys.executable, "-c", code + end], stdout=subprocess.PIPE, text=True, timeout=60
+            )
+            assert_end([done.stdout.strip()])
