@@ -24,17 +24,19 @@ RUN_TESTS := OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 -
 # hundreds of processes, and each takes 0.24 s less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-thorough test-fast check hooks site gpu-check gpu-bundle prove compiler
+.PHONY: demo test test-thorough test-fast check imports hooks site gpu-check gpu-bundle prove compiler
 
 demo: .venv/installed compiler
 	$(BIN)/hlo check $(WITHOUT_C) examples
 	@echo "To look at one of them, open this in a browser:"
 	@$(BIN)/hlo $(if $(COMPILER),explain,graph) examples/attention.hlo $(if $(COMPILER),--html,-o) demo.html
 
-test: check compiler
+test: compiler
+	@$(MAKE) --no-print-directory --jobs=2 check imports
 	$(RUN_TESTS)
 
-test-thorough: check compiler
+test-thorough: compiler
+	@$(MAKE) --no-print-directory --jobs=2 check imports
 	$(RUN_TESTS) --thorough
 
 test-fast: .venv/installed-for-tests
@@ -45,6 +47,11 @@ check: .venv/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m selftest.commit_titles
+
+# Compiles the modules of the tests, which each process of pytest would do for itself otherwise, while
+# mypy, of one thread, checks them. What is wrong with one is told when the tests run.
+imports: .venv/installed-for-tests
+	@$(BIN)/pytest --collect-only --quiet >/dev/null 2>&1 || true
 
 site: .venv/installed-for-tests
 	$(BIN)/mkdocs build --strict --quiet

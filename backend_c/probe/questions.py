@@ -139,7 +139,7 @@ def _roundings() -> Iterator[Question]:
     for t, digits, more, n in (("f32", "s16", "s32", 65), ("f64", "s32", "s64", 33)):
         x = f"{t}[{n}]"
         factors = (f"{x} convert($0)", f"{x} convert($1)", f"{x} multiply(%0, %1)")
-        steps = (*factors, f"{x} convert($2)", f"{x} add(%2, %3)")
+        steps: tuple[str, ...] = (*factors, f"{x} convert($2)", f"{x} add(%2, %3)")
         given = (f"{digits}[{n}]", f"{digits}[{n}]", f"{more}[{n}]")
         yield Question(f"multiply and add of {t}", given, steps)
         c = f"c{2 * int(t[1:])}"
