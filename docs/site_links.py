@@ -1,13 +1,22 @@
-"""Have links to files of the repository that are not on the site be plain text there."""
+"""Have links to files of the repository that are not on the site be plain text there, and build
+without garbage collection."""
 
 from __future__ import annotations
 
+import gc
 import re
 from pathlib import Path
 from typing import Any
 
 _LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
 _DOCS = Path(__file__).resolve().parent
+
+
+def on_startup(command: str, dirty: bool) -> None:
+    """Turn garbage collection off in a build, as MkDocs calls it first: next to nothing becomes
+    garbage, and the syntax trees of all modules are searched for it again and again."""
+    if command == "build":
+        gc.disable()
 
 
 def on_page_markdown(markdown: str, page: Any, **given: Any) -> str:
