@@ -1,8 +1,9 @@
 """Measure the machine's peak rates: bytes and operations a second.
 
-``python -m backend_c.native.machine_limits`` compiles ``machine_limits.c`` with our toolchain, runs
-it on one thread and on all, and prints a JSON object: fields of
-:class:`backend_c.profiles.limits.Limits` by the number of threads.
+``python -m backend_c.native.machine_limits [--quick]`` compiles ``machine_limits.c`` with our
+toolchain, runs it on one thread and on all, and prints a JSON object: fields of
+:class:`backend_c.profiles.limits.Limits` by the number of threads. ``--quick`` leaves out the
+largest size, and runs the others for less long.
 """
 
 from __future__ import annotations
@@ -83,9 +84,9 @@ def _library(cache: Cache) -> ctypes.CDLL:
 
 def main() -> None:
     """Print the limits of one thread and of all."""
-    every = processors()
+    every, measure = processors(), measured_quickly if "--quick" in sys.argv[1:] else measured
     cache = open_cache(default_directory(os.environ))
-    found = {str(threads): asdict(measured(threads, cache)) for threads in (1, every)}
+    found = {str(threads): asdict(measure(threads, cache)) for threads in (1, every)}
     json.dump(found, sys.stdout)
 
 

@@ -69,7 +69,9 @@ def _options() -> argparse.ArgumentParser:
     )
     options.add_argument("files", nargs="*", type=Path, metavar="FILE|DIR")
     options.add_argument("--peers", default=",".join(PEERS), help="default: %(default)s")
-    options.add_argument("--quick", action="store_true", help="two short rounds")
+    options.add_argument(
+        "--quick", action="store_true", help="two short rounds, limits measured briefly"
+    )
     options.add_argument("--json", action="store_true", help="one JSON object a program")
     options.add_argument(
         "--progress",
@@ -123,7 +125,7 @@ def measured(
 ) -> list[Row]:
     """Measure programs, and say how far that is; print rows as JSON as soon as they are there. An
     interrupt (Ctrl-C) ends the run, not what is made of its rows."""
-    machine = run.Machine()
+    machine = run.Machine(options.plan is session.QUICK)
     found: list[Row] = []
 
     def note(text: str) -> None:

@@ -41,13 +41,15 @@ class Machine:
     """The best limits measured so far, with one thread and with all: other load on the machine
     makes any single measurement too low."""
 
+    is_quick: bool = False  # without the largest arrays, and each for less long
     one: Limits | None = None
     every: Limits | None = None
 
     def measure(self) -> None:
         """Measure the limits once more, in a process of its own."""
         command = [sys.executable, "-m", "backend_c.native.machine_limits"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        options = ["--quick"] if self.is_quick else []
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
         one, every = map(Limits.of, json.loads(done.stdout).values())
         self.one = one if self.one is None else best(self.one, one)
         self.every = best(one, every if self.every is None else best(self.every, every))
