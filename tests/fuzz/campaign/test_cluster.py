@@ -1,4 +1,7 @@
-"""A campaign on a real cluster of processes, one of which is killed, loses nothing."""
+"""A campaign on a real cluster of processes, one of which is killed, loses nothing.
+
+What imports distributed, which takes a second, is imported by what is run.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,10 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from distributed import LocalCluster
 
-from fuzz.campaign.cluster import files_of, run
 from fuzz.campaign.directory import Directory, Totals
 from fuzz.campaign.local import Limits
 from fuzz.campaign.plan import Plan
@@ -20,14 +22,18 @@ _PLAN = Plan(4, ("printed",), 2)
 
 
 @pytest.fixture
-def cluster() -> Iterator[LocalCluster]:
+def cluster() -> Iterator[Any]:
+    from distributed import LocalCluster
+
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
         yield made
 
 
 def test_a_killed_worker_loses_nothing(
-    tmp_path: Path, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from fuzz.campaign.cluster import run
+
     monkeypatch.setattr("fuzz.campaign.cluster._AHEAD", 1)  # so that one of 3 ranges has to wait
     looks: list[Counter[str]] = []
     limits = Limits(chunks=12, seconds=120.0)
@@ -42,6 +48,8 @@ def test_a_killed_worker_loses_nothing(
 
 
 def test_files_come_back_as_they_are_and_findings_are_counted(tmp_path: Path) -> None:
+    from fuzz.campaign.cluster import files_of
+
     assert sorted(files_of(_PLAN, range(1, 3), 1.0)) == ["chunks/000001.json", "chunks/000002.json"]
     directory = Directory(tmp_path, _PLAN.facts)
     finding = {"findings/key/finding.json": b'{"times": 2}', "findings/key/reduced.hlo": b"first"}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -82,13 +83,16 @@ ENTRY main {
 }
 """
 
-PRESENT = {c.name: c for c in configurations(os.environ) if isinstance(c, Configuration)}
+
+@cache
+def present() -> dict[str, Configuration]:
+    return {c.name: c for c in configurations(os.environ) if isinstance(c, Configuration)}
 
 
 def needed(name: str) -> Configuration:
-    if name not in PRESENT:
+    if name not in present():
         pytest.skip(f"no {name} on this machine")
-    return PRESENT[name]
+    return present()[name]
 
 
 def trial(text: str, *arguments: np.ndarray) -> Trial:

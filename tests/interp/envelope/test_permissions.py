@@ -10,7 +10,7 @@ import pytest
 
 import hlo
 import interp
-from fuzz.draw.choices import Choices, examples
+from fuzz.draw.choices import Seeded
 from fuzz.draw.programs import program
 from fuzz.draw.values import arguments
 from fuzz.reducer.search import Case
@@ -27,14 +27,10 @@ PERMISSIONS = ("keeps_wide", "contracts", "flushes", "flushes_narrow", "rewrites
 BARE = Budget("as written", elementary=0.0)
 
 
-def drawn(count: int) -> list[Case]:
-    types = (F32, BF16, F16)
-
-    def one(choices: Choices) -> Case:
-        module = program(choices, max_instructions=12, element_types=types)
-        return Case(module, arguments(choices, module))
-
-    return examples(one, count, "permissions")
+def drawn(number: int) -> Case:
+    choices = Seeded(f"permissions {number}")
+    module = program(choices, max_instructions=12, element_types=(F32, BF16, F16))
+    return Case(module, arguments(choices, module))
 
 
 def is_part(one: Enclosure, other: Enclosure) -> bool:
@@ -53,8 +49,9 @@ def is_part_of(low: np.ndarray, high: np.ndarray, least: np.ndarray, most: np.nd
 
 
 @pytest.mark.sampled(7)
-@pytest.mark.parametrize("case", drawn(32))
-def test_one_more_permission_widens(case: Case) -> None:
+@pytest.mark.parametrize("number", range(32), ids="case{}".format)
+def test_one_more_permission_widens(number: int) -> None:
+    case = drawn(number)
     sets = [frozenset(some) for n in range(4) for some in combinations(PERMISSIONS, n)]
     legal = {some: enclosed(case, some) for some in sets}
     for some in sets:
@@ -70,10 +67,11 @@ def enclosed(case: Case, permissions: frozenset[str]) -> list[Enclosure]:
 
 
 @pytest.mark.sampled(10)
-@pytest.mark.parametrize("case", drawn(80)[32:])
-def test_the_literal_evaluation_is_legal(case: Case) -> None:
+@pytest.mark.parametrize("number", range(48), ids="case{}".format)
+def test_the_literal_evaluation_is_legal(number: int) -> None:
     """The literal evaluation, each instruction rounded in the type and order written, is legal
     under every budget."""
+    case = drawn(32 + number)
     literal = list(arrays_of(Literal()(case.module, *case.arrays)))
     exact = [("", x) for x in arrays_of(interp.evaluate(case.module, *case.arrays))]
     for peer in (BARE, UNKNOWN, XLA_CPU, XLA_GPU, XLA_TPU, REWRITTEN):
