@@ -25,6 +25,7 @@ from backend_c.pipeline import lowered
 from backend_c.probe.questions import questions
 from backend_c.render.dialect import OPENMP
 from backend_c.render.translation_units import render_plan
+from fuzz.compilers.quick_compilers import thorough
 from hlo.errors import ArgumentError, CompilerWarning, ToolchainError
 
 _SOURCE = {"unit_0.c": "int answer(void) { return 42; }\n"}
@@ -37,6 +38,13 @@ int twice(void) { return 2 * answer(); }
 @pytest.fixture(scope="module")
 def compiler() -> Compiler:
     return find_compiler(os.environ)
+
+
+@pytest.fixture(scope="module")
+def unoptimised() -> Compiler:
+    """The compiler for what is only kept and found again: objects of the runtime take a second of
+    it, and several of the one that optimises."""
+    return thorough(os.environ)
 
 
 @pytest.fixture
@@ -184,33 +192,33 @@ def _transposed(library: Path, dtype: str) -> list[list[int]]:
     return [list(map(int, row)) for row in result]
 
 
-def test_procedures_of_the_runtime_are_compiled_once(compiler: Compiler, cache: Cache) -> None:
+def test_procedures_of_the_runtime_are_compiled_once(unoptimised: Compiler, cache: Cache) -> None:
     """Procedures of the runtime are compiled once, and again when their object is missing or
     damaged."""
     expected = [[0, 3], [1, 4], [2, 5]]
-    assert _transposed(build(_transposing(4), compiler, cache), "int32") == expected
+    assert _transposed(build(_transposing(4), unoptimised, cache), "int32") == expected
     (kept,) = cache.directory.glob("*.o")
     written = kept.stat().st_ino
-    assert _transposed(build(_transposing(8), compiler, cache), "int64") == expected
+    assert _transposed(build(_transposing(8), unoptimised, cache), "int64") == expected
     assert kept.stat().st_ino == written
     kept.write_bytes(kept.read_bytes()[:-100])
-    assert _transposed(build(_transposing(2), compiler, cache), "int16") == expected
+    assert _transposed(build(_transposing(2), unoptimised, cache), "int16") == expected
     kept.unlink()
-    assert _transposed(build(_transposing(1), compiler, cache), "int8") == expected
+    assert _transposed(build(_transposing(1), unoptimised, cache), "int8") == expected
     assert kept.exists()
 
 
-def test_exact_sums_are_compiled_once(compiler: Compiler, cache: Cache) -> None:
+def test_exact_sums_are_compiled_once(unoptimised: Compiler, cache: Cache) -> None:
     """A dot and a sum in superaccumulators have neither tile nor accumulator of their own."""
     dot = "ROOT r = f32[64,64] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
     given = "a = f32[64,96] parameter(0) b = f32[96,64] parameter(1)"
     text = f"HloModule m\nENTRY e {{ {given} {dot} }}"
     sources = render_plan(lowered(hlo.parse(text), Settings()), OPENMP).sources
     assert linked_headers(sources) == ["hlo_accumulator.h", "hlo_tile_vector.h"]
-    build(sources, compiler, cache)
+    build(sources, unoptimised, cache)
     objects = {path.stat().st_ino for path in cache.directory.glob("*.o")}
     assert len(objects) == 2
-    build({**sources, "other.h": ""}, compiler, cache)
+    build({**sources, "other.h": ""}, unoptimised, cache)
     assert {path.stat().st_ino for path in cache.directory.glob("*.o")} == objects
 
 
