@@ -12,11 +12,12 @@ from hlo.passes.fusion import fusion
 from hlo.passes.fusion_targets import TARGETS
 from hlo.passes.inline import inline
 from hlo.passes.layouts import layouts
-from hlo.passes.loop_invariants import loop_invariants
+from hlo.passes.loops.loop_invariants import loop_invariants
+from hlo.passes.loops.products_of_slices import products_of_slices
+from hlo.passes.loops.single_trips import single_trips
 from hlo.passes.scatters import scatters
 from hlo.passes.simplify import simplify
 from hlo.passes.single_terms import single_terms
-from hlo.passes.single_trips import single_trips
 from hlo.passes.transposes import transposes
 
 PASSES: dict[str, Callable[[Module], Module]] = {
@@ -29,12 +30,13 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "single_trips": single_trips,
     "transposes": transposes,
     "common_subexpressions": common_subexpressions,
+    "products_of_slices": products_of_slices,
     "loop_invariants": loop_invariants,
     "dead_code": dead_code,
     **{name: partial(fusion, target=target) for name, target in TARGETS.items()},
 }
 
-_BEFORE_FUSION = (
+_BEFORE_LOOPS = (
     "inline",
     "layouts",
     "merge_computations",
@@ -43,12 +45,17 @@ _BEFORE_FUSION = (
     "single_terms",
     "single_trips",
     "common_subexpressions",
+)
+_LOOPS = (
     "loop_invariants",
     "transposes",
     # Merged operands make more rules apply, select(p, x, x), and concatenations: slices of parts.
     "simplify",
     "dead_code",
 )
+# Products of all slices at once take memory, which targets without it to spare do not have.
+_BEFORE_FUSION = (*_BEFORE_LOOPS, "products_of_slices", *_LOOPS)
+_IN_LITTLE_MEMORY = (*_BEFORE_LOOPS, *_LOOPS)
 _FUSION = ("fusion", "merge_computations", "dead_code")
 _EXACT_FUSION = ("fusion_of_exact_sums", *_FUSION[1:])
 _SCALAR_FUSION = ("fusion_with_epilogues", *_FUSION[1:])
@@ -56,10 +63,10 @@ _SCALAR_FUSION = ("fusion_with_epilogues", *_FUSION[1:])
 PIPELINES: dict[str, tuple[str, ...]] = {
     "backend_c": (*_BEFORE_FUSION, *_EXACT_FUSION),
     "backend_c_fast": (*_BEFORE_FUSION, *_FUSION),
-    "backend_c_scalar": (*_BEFORE_FUSION, *_SCALAR_FUSION),
+    "backend_c_scalar": (*_IN_LITTLE_MEMORY, *_SCALAR_FUSION),
     # backend_c_scalar, divided where hlo/passes/bands.py makes loops. Behind it loop_invariants is
     # left out: it would hoist, as a whole, what each band computes a part of.
-    "before_bands": _BEFORE_FUSION,
+    "before_bands": _IN_LITTLE_MEMORY,
     "after_bands": ("simplify", "common_subexpressions", "dead_code", *_SCALAR_FUSION),
     "lowerable": ("inline", "layouts"),  # the least that the C backend requires
 }

@@ -53,7 +53,7 @@ def loop_invariants(module: Module) -> Module:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loop:
+class Loop:
     """Hold a ``while`` whose body and condition read its tuple state by get-tuple-element only."""
 
     instruction: Instruction
@@ -105,7 +105,7 @@ class _Motion:
             if not _is_read(instruction):  # those read the new loop as they did the old one
                 operands = tuple(replaced.get(name, name) for name in instruction.operands)
                 instruction = instruction._replace(operands=operands)
-            loop = self._loop(instruction)
+            loop = rebuildable_loop(instruction, self._done)
             chosen = [] if loop is None else _worth_moving(loop, self._has_effect)
             if loop is None or not chosen:
                 instructions[instruction.name] = instruction
@@ -116,22 +116,9 @@ class _Motion:
         root = replaced.get(computation.root, computation.root)
         return replace(computation, instructions=tuple(instructions.values()), root=root)
 
-    def _loop(self, instruction: Instruction) -> _Loop | None:
-        """Return an instruction as a loop; None if it is none, or one that cannot be rebuilt."""
-        if instruction.opcode != "while" or not isinstance(instruction.shape, TupleShape):
-            return None
-        body, condition = (
-            self._done[str(instruction.attributes[name])] for name in ("body", "condition")
-        )
-        if body.root_instruction.opcode != "tuple":
-            return None
-        if not (_reads_elements(body) and _reads_elements(condition)):
-            return None
-        return _Loop(instruction, body, condition, instruction.shape)
-
     def _moved(
         self,
-        loop: _Loop,
+        loop: Loop,
         chosen: list[Instruction],
         names: Names,
         definitions: Mapping[str, Instruction],
@@ -185,6 +172,22 @@ class _Motion:
         return name
 
 
+def rebuildable_loop(
+    instruction: Instruction, computations: Mapping[str, Computation]
+) -> Loop | None:
+    """Return an instruction as a loop; None if it is none, or one that cannot be rebuilt."""
+    if instruction.opcode != "while" or not isinstance(instruction.shape, TupleShape):
+        return None
+    body, condition = (
+        computations[str(instruction.attributes[name])] for name in ("body", "condition")
+    )
+    if body.root_instruction.opcode != "tuple":
+        return None
+    if not (_reads_elements(body) and _reads_elements(condition)):
+        return None
+    return Loop(instruction, body, condition, instruction.shape)
+
+
 def _reads_elements(computation: Computation) -> bool:
     """Test whether a computation reads its one parameter by element only."""
     (parameter,) = computation.parameters
@@ -197,24 +200,29 @@ def _read(name: str, of: str, shape: Shape, number: int) -> Instruction:
     return Instruction(name, shape, "get-tuple-element", (of,), {"index": number})
 
 
-def _worth_moving(loop: _Loop, has_effect: Callable[[Instruction], bool]) -> list[Instruction]:
+def _worth_moving(loop: Loop, has_effect: Callable[[Instruction], bool]) -> list[Instruction]:
     """Return the invariants to hoist: those that other instructions of the body read, and that are
     cheaper to load in each trip than to compute."""
-    handed_on = loop.handed_on()
-    invariant: dict[str, Instruction] = {}
-    read: dict[str, None] = {}  # by what is not invariant, in order
-    for instruction in loop.body.instructions:
-        if _is_invariant(instruction, loop, handed_on, invariant) and not has_effect(instruction):
-            invariant[instruction.name] = instruction
-        else:
-            read |= dict.fromkeys(name for name in instruction.operands if name in invariant)
+    invariant = invariants(loop, has_effect)
+    others = (i for i in loop.body.instructions if i.name not in invariant)
+    read = dict.fromkeys(name for i in others for name in i.operands if name in invariant)
     found = [invariant[name] for name in read]
     return [i for i in found if _is_less_work(i, [*_cone(loop, [i])])]
 
 
+def invariants(loop: Loop, has_effect: Callable[[Instruction], bool]) -> Mapping[str, Instruction]:
+    """Return the invariant instructions of a loop's body, by name."""
+    handed_on = loop.handed_on()
+    found: dict[str, Instruction] = {}
+    for instruction in loop.body.instructions:
+        if _is_invariant(instruction, loop, handed_on, found) and not has_effect(instruction):
+            found[instruction.name] = instruction
+    return found
+
+
 def _is_invariant(
     instruction: Instruction,
-    loop: _Loop,
+    loop: Loop,
     handed_on: frozenset[int],
     invariant: Mapping[str, Instruction],
 ) -> bool:
@@ -230,7 +238,7 @@ def _is_invariant(
     return instruction.opcode not in _NEVER and all(o in invariant for o in instruction.operands)
 
 
-def _cone(loop: _Loop, wanted: list[Instruction]) -> Iterator[Instruction]:
+def _cone(loop: Loop, wanted: list[Instruction]) -> Iterator[Instruction]:
     """Yield the backward slice of invariants in the body: all producers and themselves."""
     needed = {instruction.name for instruction in wanted}
     for instruction in reversed(loop.body.instructions):
@@ -279,7 +287,7 @@ def _wider(computation: Computation, state: TupleShape) -> Computation:
     return replace(computation, instructions=tuple(instructions))
 
 
-def _wider_body(loop: _Loop, chosen: list[Instruction], state: TupleShape) -> Computation:
+def _wider_body(loop: Loop, chosen: list[Instruction], state: TupleShape) -> Computation:
     """Return the body with hoisted instructions read from the state and carried on in it."""
     names = Names(i.name for i in loop.body.instructions)
     (parameter,) = loop.body.parameters

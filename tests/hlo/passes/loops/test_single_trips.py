@@ -8,7 +8,7 @@ import pytest
 import hlo
 import interp
 from hlo.passes import PASSES
-from hlo.passes.single_trips import single_trips
+from hlo.passes.loops.single_trips import single_trips
 
 _LOOP = """HloModule m
 body {

@@ -10,7 +10,7 @@ import interp
 from hlo.bit_equality import differences
 from hlo.module import Module
 from hlo.passes.dead_code import dead_code
-from hlo.passes.loop_invariants import loop_invariants
+from hlo.passes.loops.loop_invariants import loop_invariants
 
 X = np.linspace(-2, 2, 16, dtype=np.float32).reshape(4, 4)
 

@@ -1,0 +1,1 @@
+"""Passes over ``while`` loops: what they compute once, or not at all."""
