@@ -79,6 +79,19 @@ def require_compiler(command: str) -> None:
         pytest.skip(why)
 
 
+@pytest.fixture
+def choose_compiler(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """``choose_compiler(command)``: compile by it in this test, or skip the test without it. It is
+    not asked for known answers first, which takes six seconds: the test itself looks at bits."""
+
+    def choose(command: str) -> None:
+        require_compiler(command)
+        monkeypatch.setenv("HLO_CC", command)
+        monkeypatch.setattr("backend_c.pipeline.trusted", lambda compiler, cache: compiler)
+
+    return choose
+
+
 @cache
 def _missing(command: str) -> str:
     words = shlex.split(command)

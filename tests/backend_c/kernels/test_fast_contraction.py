@@ -8,12 +8,12 @@ that is below the normal range.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import has_c_compiler, require_compiler
+from conftest import has_c_compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -204,9 +204,8 @@ _EDGES = (
     "compiler",
     ("gcc", "gcc -march=haswell", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE"),
 )
-def test_edges_of_tiles(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    require_compiler(compiler)
-    monkeypatch.setenv("HLO_CC", compiler)
+def test_edges_of_tiles(compiler: str, choose_compiler: Callable[[str], None]) -> None:
+    choose_compiler(compiler)
     check(_EDGES)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import has_c_compiler, require_compiler
+from conftest import has_c_compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -161,9 +161,8 @@ _FORMS = (
     # That of this machine is tested by all others: the first is another.
     ("gcc -march=haswell", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE", "gcc"),
 )
-def test_forms_of_each_processor(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    require_compiler(compiler)
-    monkeypatch.setenv("HLO_CC", compiler)
+def test_forms_of_each_processor(compiler: str, choose_compiler: Callable[[str], None]) -> None:
+    choose_compiler(compiler)
     cases = []
     for labels, lhs, rhs, result, window, *batch_groups in _FORMS:
         terms = math.prod(rhs) // rhs[labels.partition("_")[2].index("o")]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from against_interp import assert_same_bits
-from conftest import has_c_compiler, require_compiler
+from conftest import has_c_compiler
 
 import backend_c
 import hlo
@@ -77,10 +78,9 @@ def test_rows_of_any_length_have_the_bits_of_the_interpreter(element: str, opcod
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("compiler", ["gcc", "gcc -march=haswell", "clang"])
 def test_fast_elements_do_not_depend_on_their_place(
-    compiler: str, monkeypatch: pytest.MonkeyPatch
+    compiler: str, choose_compiler: Callable[[str], None]
 ) -> None:
-    require_compiler(compiler)
-    monkeypatch.setenv("HLO_CC", compiler)
+    choose_compiler(compiler)
     wide = np.random.default_rng(0).normal(size=(9, 256)).astype(np.float32)
     wide[:, 0] = 4  # the maximum of each row, however long
     whole = np.asarray(backend_c.compile(hlo.parse(_rows(256)))(wide))
