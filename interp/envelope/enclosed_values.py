@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hlo.types import ArrayShape, Shape, TupleShape
+from interp.envelope import budget
 from interp.envelope.blocks import is_uniform
 from interp.envelope.enclosure import (
+    WITHOUT_ZERO,
     Enclosure,
     Value,
     all_certain,
@@ -66,6 +69,16 @@ def anything_of(shape: Shape) -> Value:
         return tuple(map(anything_of, shape.elements))
     assert isinstance(shape, ArrayShape)
     return anything(shape.dims, shape.element_type) if shape.element_type.is_array else None
+
+
+def zeros_received(value: Value) -> Value:
+    """Admit NaN in the type that has no zero beside the number whose bits are zero: a rank that
+    nobody sends to receives zeros, which are those bits, or 0 converted to the type."""
+    if isinstance(value, tuple):
+        return tuple(map(zeros_received, value))
+    if value is None or value.element_type.name != WITHOUT_ZERO or budget.current() is budget.EXACT:
+        return value
+    return replace(value, nan=np.ones_like(value.nan))
 
 
 def spread(value: Value, dims: tuple[int, ...]) -> Value:
