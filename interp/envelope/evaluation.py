@@ -18,7 +18,6 @@ from hlo.dynamic_sizes import has_bounds
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, having
-from hlo.replica_groups import SourceTargetPairs
 from hlo.types import ArrayShape, Shape
 from hlo.values import Array
 from hlo.verification.verify import verify
@@ -260,9 +259,7 @@ class Enclosing:
             for part in bounded_enclosures.PARTS
         )
         result = _assembled(low, low if all(map(_is_point, operands)) else high, nan)
-        is_permuted = instruction.opcode in _SLICED and not has_starts
-        if is_permuted and instruction.attributes["source_target_pairs"] == SourceTargetPairs():
-            result = enclosed_values.zeros_received(result)
+        result = enclosed_values.received(instruction, result)
         return result if all(map(enclosed_values.certain, operands[count:])) else unknown(result)
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:

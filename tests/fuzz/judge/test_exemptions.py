@@ -209,6 +209,11 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = f8e8m0fnu[1] parameter(0)\n ROOT r = f8e8m0fnu[1] copy(x)",
         (np.array([2.0**-127], ml_dtypes.float8_e8m0fnu),),
     ),
+    "a subnormal that ranks add up": Open(
+        "x = f32[1] parameter(0)\n ROOT r = f32[1] reduce-scatter(x), dimensions={0}, to_apply=sum",
+        "x = f32[1] parameter(0)\n ROOT r = f32[1] constant({0})",
+        (np.array([1e-40], np.float32),),
+    ),
     "zeros of f8e8m0fnu that nobody sends": Open(
         "x = f8e8m0fnu[1] parameter(0)\n"
         " ROOT r = f8e8m0fnu[1] collective-permute(x), source_target_pairs={}",
