@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,7 @@ __all__ = [
 ]
 
 _Ends = tuple[Array, Array]
+_SUBNORMAL_IN_F16 = frozenset(("f8e5m2", "f8e5m2fnuz"))  # their subnormals, too
 
 # direction -> where it may hold and where it must, of numbers in a..b and c..d
 _DIRECTIONS: dict[str, Callable[[_Ends, _Ends], tuple[Array, Array]]] = {
@@ -343,21 +345,27 @@ def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: i
     if len(values) > 1:
         result = or_too_large(result, values, operand.nan & is_nan(operand.low))
     if budget.current().keeps_wide and operand.element_type.bits < 32:
-        found = _reduced_in_f32(operand, exponent_bits, mantissa_bits)
+        found = _reduced_in(np.float32, operand, exponent_bits, mantissa_bits)
         lost = is_nan(found.low) | is_nan(found.high)  # beyond the type
         result = where(lost, result, hull(result, found))
+        if operand.element_type.name in _SUBNORMAL_IN_F16:
+            found = _reduced_in(np.float16, operand, exponent_bits, mantissa_bits)
+            tiny = finfo(operand.low.dtype).smallest_normal
+            is_small = (np.abs(operand.low) < tiny) | (np.abs(operand.high) < tiny)
+            result = where(is_small, hull(result, found), result)
     if mantissa_bits or budget.current() is budget.EXACT or not operand.nan.any():
         return result
     return where(operand.nan, anything(result.shape, result.element_type), result)
 
 
-def _reduced_in_f32(operand: Enclosure, exponent_bits: int, mantissa_bits: int) -> Enclosure:
-    """Enclose reduce-precision of a narrow type that is kept in f32. Its subnormals are normal
-    there, so leading zeros do not count as mantissa bits."""
-    wide = operand.low.astype(np.float32), operand.high.astype(np.float32)
+def _reduced_in(
+    wide: type[np.floating[Any]], operand: Enclosure, exponent_bits: int, mantissa_bits: int
+) -> Enclosure:
+    """Enclose reduce-precision of a narrow type that is kept in a wider one. In f32 its subnormals
+    are normal, so leading zeros do not count as mantissa bits; in f16 those of f8e5m2 do."""
     low, high = (
         exact.reduce_precision(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
-        for x in wide
+        for x in (operand.low.astype(wide), operand.high.astype(wide))
     )
     dtype = operand.low.dtype
     return Enclosure(low.astype(dtype), high.astype(dtype), operand.nan)

@@ -214,6 +214,12 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = f32[1] parameter(0)\n ROOT r = f32[1] constant({0})",
         (np.array([1e-40], np.float32),),
     ),
+    "a subnormal of f8e5m2 with fewer mantissa bits": Open(
+        "x = f8e5m2[1] parameter(0)\n"
+        " ROOT r = f8e5m2[1] reduce-precision(x), exponent_bits=13, mantissa_bits=0",
+        "x = f8e5m2[1] parameter(0)\n ROOT r = f8e5m2[1] constant({0})",
+        (np.array([2.0**-16], ml_dtypes.float8_e5m2),),
+    ),
     "zeros of f8e8m0fnu that nobody sends": Open(
         "x = f8e8m0fnu[1] parameter(0)\n"
         " ROOT r = f8e8m0fnu[1] collective-permute(x), source_target_pairs={}",
