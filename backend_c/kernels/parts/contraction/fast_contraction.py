@@ -39,6 +39,9 @@ _NARROW_ROWS = 96
 # L2 cache. 16 take 7 % less time than 4 (4096x768x3072); threads need several blocks each.
 _STRIPS = 16
 _BLOCKS = 16
+# Products, added up in registers, that take the time of one operation on elements in memory, which
+# is what the grain size counts: fewer are not worth waking a thread.
+_PRODUCTS = 8
 # Where so few blocks of rows share a strip of right factors, the thread that packs it uses it up,
 # while it is in the L2 cache: so many elements of a panel at most.
 _FEW_ROW_BLOCKS = 4
@@ -129,7 +132,8 @@ class FastContraction:
             shared //= 2
         together = self._together(shared)
         dims = (factors.batch, -(-strips // shared), row_blocks)
-        cost = min(factors.m, self.rows) * min(factors.n, COLUMNS * shared) * factors.k
+        products = min(factors.m, self.rows) * min(factors.n, COLUMNS * shared) * factors.k
+        cost = products // _PRODUCTS
         with nest.outer(self.scope, dims, cost) as (b, column_block, row_block):
             first = ix.multiply(column_block, shared)
             count = ix.clamp(0, ix.subtract(strips, first), shared)
@@ -153,7 +157,7 @@ class FastContraction:
     def _emit_strips(self, row_blocks: int, strips: int) -> None:
         """Write the loop over strips of columns, each packed by the thread that uses it."""
         factors, product, scope = self.factors, self.product, self.scope
-        cost = factors.m * min(factors.n, COLUMNS) * factors.k
+        cost = factors.m * min(factors.n, COLUMNS) * factors.k // _PRODUCTS
         room = -(-min(factors.n, COLUMNS) // WIDEST) * WIDEST * product.rows(factors.k)
         with nest.outer(scope, (factors.batch, strips), cost) as (b, strip):
             first = scope.bind(ix.multiply(strip, COLUMNS))
