@@ -15,12 +15,11 @@ from collections import Counter
 from hlo.attributes import Attribute
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.dot_dimensions import DIMENSIONS, KINDS, SIDES, free
 from hlo.passes.rewriting import Rebuilt, array, each, integers
 from hlo.types import ArrayShape
 
-_SIDES = ("lhs", "rhs")
-_KNOWN = frozenset(f"{side}_{kind}_dims" for side in _SIDES for kind in ("contracting", "batch"))
-_EXCHANGED = frozenset((*_KNOWN, "operand_precision"))
+_EXCHANGED = DIMENSIONS | {"operand_precision"}
 
 
 def transposes(module: Module) -> Module:
@@ -46,16 +45,16 @@ def _folded(computation: Computation) -> Computation:
 
 def _of_transposes(dot: Instruction, rebuilt: Rebuilt) -> Instruction:
     """Return a dot with the transposes of its operands folded into its dimension numbers."""
-    for number, side in enumerate(_SIDES):
+    for number, side in enumerate(SIDES):
         inner = rebuilt.definitions[dot.operands[number]]
         if inner.opcode != "transpose" or _is_bounded(dot, rebuilt):
             continue
         order = integers(inner, "dimensions")
-        names = [f"{side}_{kind}_dims" for kind in ("contracting", "batch")]
+        names = [f"{side}_{kind}_dims" for kind in KINDS]
         dims = {name: tuple(order[d] for d in integers(dot, name)) for name in names}
         # The result has the free dimensions in the operand's order, so the transpose must keep
         # theirs.
-        if [order[d] for d in _free(dot, number, len(order))] == sorted(
+        if [order[d] for d in free(dot, number, len(order))] == sorted(
             set(range(len(order))) - {d for of in dims.values() for d in of}
         ):
             operands = [*dot.operands]
@@ -72,7 +71,7 @@ def _exchanged(transpose: Instruction, rebuilt: Rebuilt) -> Instruction | None:
         return None
     batch = len(integers(dot, "lhs_batch_dims"))
     ranks = [array(rebuilt.definitions[name].shape).rank for name in dot.operands]
-    rows, columns = (len(_free(dot, number, rank)) for number, rank in enumerate(ranks))
+    rows, columns = (len(free(dot, number, rank)) for number, rank in enumerate(ranks))
     order = [*range(batch), *range(batch + rows, batch + rows + columns)]
     if integers(transpose, "dimensions") != (*order, *range(batch, batch + rows)):
         return None
@@ -83,7 +82,7 @@ def _exchanged(transpose: Instruction, rebuilt: Rebuilt) -> Instruction | None:
             attributes[name] = value[::-1]
         else:
             side, rest = name.split("_", 1)
-            attributes[f"{_SIDES[side == 'lhs']}_{rest}"] = value
+            attributes[f"{SIDES[side == 'lhs']}_{rest}"] = value
     return dot._replace(
         name=transpose.name,
         shape=transpose.shape,
@@ -111,13 +110,6 @@ def _of_parts(transpose: Instruction, rebuilt: Rebuilt) -> Instruction | None:
     (dimension,) = integers(inner, "dimensions")
     attributes: dict[str, Attribute] = {"dimensions": (order.index(dimension),)}
     return transpose._replace(opcode="concatenate", operands=tuple(parts), attributes=attributes)
-
-
-def _free(dot: Instruction, number: int, rank: int) -> list[int]:
-    """Return an operand's free dimensions: neither contracting nor batch."""
-    side = _SIDES[number]
-    taken = {d for kind in ("contracting", "batch") for d in integers(dot, f"{side}_{kind}_dims")}
-    return [d for d in range(rank) if d not in taken]
 
 
 def _is_bounded(instruction: Instruction, rebuilt: Rebuilt) -> bool:

@@ -13,7 +13,7 @@ alike, as the dimension is as long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import NamedTuple
@@ -21,15 +21,14 @@ from typing import NamedTuple
 from hlo.attributes import Attribute
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.dot_dimensions import DIMENSIONS, KINDS, SIDES, free
 from hlo.passes.effects import effects
 from hlo.passes.loops.loop_invariants import Loop, invariants, rebuildable_loop
 from hlo.passes.rewriting import Rebuilt, array, constant_value, integers
 from hlo.types import ArrayShape
 from hlo.work import trips
 
-_SIDES = ("lhs", "rhs")
-_KNOWN = frozenset(f"{side}_{kind}_dims" for side in _SIDES for kind in ("contracting", "batch"))
-_TAKEN = _KNOWN | {"operand_precision", "algorithm"}
+_TAKEN = DIMENSIONS | {"operand_precision", "algorithm"}
 _ROWS = 128  # a product of more is as fast by itself
 _TERMS = 16  # sums of fewer take less time than their results take to be stored and loaded
 _BYTES = 1 << 26  # of the results of all trips
@@ -51,16 +50,16 @@ def products_of_slices(module: Module) -> Module:
     """Exchange dots and the slices that are their operands, in bodies of loops where one factor is
     invariant and the other a slice of an invariant."""
     computations = {c.name: c for c in module.computations}
+    found = _loops(module, computations)
+    if not found:
+        return module
     has_effect = effects(module)
-    changed: dict[str, Computation] = {}
-    for body, loops in _loops(module, computations).items():
+    for body, loops in found.items():
         count = min(n for _, n in loops)
-        loop = loops[0][0]
         if count > 1:
-            invariant = invariants(loop, has_effect)
-            changed[body] = _exchanged(loop.body, invariant, count)
-    whole = (changed.get(c.name, c) for c in module.computations)
-    return replace(module, computations=tuple(whole)) if changed else module
+            loop, _ = loops[0]
+            computations[body] = _exchanged(loop.body, invariants(loop, has_effect), count)
+    return replace(module, computations=tuple(computations.values()))
 
 
 def _loops(
@@ -113,18 +112,12 @@ def _slice(rebuilt: Rebuilt, name: str) -> _Slice | None:
     cut = [d for d, (size, full) in enumerate(zip(sizes, given.dims)) if size != full]
     if len(cut) != 1 or sizes[cut[0]] != 1 or len(inner.operands) != 1 + given.rank:
         return None
-    if has_bounds(given) or any(
-        not _is_zero(rebuilt, inner.operands[1 + d]) for d in _rest(cut, given)
-    ):
-        return None
     (d,) = cut
+    others = (*inner.operands[1 : 1 + d], *inner.operands[2 + d :])
+    if has_bounds(given) or not all(_is_zero(rebuilt, start) for start in others):
+        return None
     kept = (*sizes[:d], *sizes[d + 1 :])
     return _Slice(inner, d) if array(reshape.shape).dims == kept else None
-
-
-def _rest(cut: list[int], shape: ArrayShape) -> Iterator[int]:
-    """Yield the dimensions that are not cut."""
-    return (d for d in range(shape.rank) if d not in cut)
 
 
 def _is_zero(rebuilt: Rebuilt, name: str) -> bool:
@@ -143,7 +136,7 @@ def _is_worth_it(
     given = array(rebuilt.definitions[found.instruction.operands[0]].shape)
     indices = given.dims[found.dimension]
     own = shapes[number]
-    terms = prod(own.dims[d] for d in integers(dot, f"{_SIDES[number]}_contracting_dims"))
+    terms = prod(own.dims[d] for d in integers(dot, f"{SIDES[number]}_contracting_dims"))
     result = array(dot.shape)
     size = indices * result.elements * result.element_type.numpy.itemsize
     is_large = terms >= _TERMS and own.elements <= _ROWS * terms
@@ -156,8 +149,8 @@ def _sliced_product(rebuilt: Rebuilt, dot: Instruction, number: int, found: _Sli
     cut, d = found.instruction, found.dimension
     given = array(rebuilt.definitions[cut.operands[0]].shape)
     attributes: dict[str, Attribute] = dict(dot.attributes)
-    for kind in ("contracting", "batch"):
-        name = f"{_SIDES[number]}_{kind}_dims"
+    for kind in KINDS:
+        name = f"{SIDES[number]}_{kind}_dims"
         if dims := integers(dot, name):
             attributes[name] = tuple(k + (k >= d) for k in dims)
     place = _place(rebuilt, dot, number, d)
@@ -185,13 +178,8 @@ def _sliced_product(rebuilt: Rebuilt, dot: Instruction, number: int, found: _Sli
 def _place(rebuilt: Rebuilt, dot: Instruction, number: int, d: int) -> int:
     """Return where dimension ``d`` of an operand, in front of which ``dot`` has others, is in the
     result: dimensions of batches, free ones of the left operand, free ones of the right one."""
-    place = 0
+    place = len(integers(dot, "lhs_batch_dims"))
     for side, operand in enumerate(dot.operands[: number + 1]):
         rank = array(rebuilt.definitions[operand].shape).rank
-        contracted = integers(dot, f"{_SIDES[side]}_contracting_dims")
-        batch = integers(dot, f"{_SIDES[side]}_batch_dims")
-        free = [k for k in range(rank) if k not in contracted and k not in batch]
-        if side == 0:
-            place += len(batch)
-        place += sum(1 for k in free if side != number or k < d)
+        place += sum(1 for k in free(dot, side, rank) if side != number or k < d)
     return place
