@@ -52,13 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from hlo_oracle.command.execution import executed  # imports NumPy
 
     chosen = subcommand(options.command)
-    if arguments is None:
-        getattr(chosen, "begin", _nothing)()
+    if arguments is None and hasattr(chosen, "begin"):
+        chosen.begin()
     return executed(chosen.main, options)
-
-
-def _nothing() -> None:
-    """Begin a subcommand that needs no preparation."""
 
 
 if __name__ == "__main__":
