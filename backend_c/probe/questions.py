@@ -215,7 +215,7 @@ def _divided_indices() -> Iterator[Question]:
             ),
         }
         for name, (given, moved) in ways.items():
-            if not (is_turn or turn < 2 if name == "repeat" else is_turn and n != 64):
+            if name != "repeat" and n == 64 or not (is_turn or name == "repeat" and turn < 2):
                 continue
             steps = (moved, f"{t}[4,{n}] reshape(%0)", f"{narrow}[4,{n}] convert(%1)")
             yield Question(f"{name} {c} {t} as {narrow}[4,{n}]", (given,), steps)
