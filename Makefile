@@ -24,19 +24,17 @@ RUN_TESTS := OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 -
 # hundreds of processes, and each takes 0.24 s less.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-thorough test-fast check imports hooks site gpu-check gpu-bundle prove compiler
+.PHONY: demo test test-thorough test-fast check checked imports hooks site gpu-check gpu-bundle prove compiler
 
 demo: .venv/installed compiler
 	$(BIN)/hlo check $(WITHOUT_C) examples
 	@echo "To look at one of them, open this in a browser:"
 	@$(BIN)/hlo $(if $(COMPILER),explain,graph) examples/attention.hlo $(if $(COMPILER),--html,-o) demo.html
 
-test: compiler
-	@$(MAKE) --no-print-directory --jobs=2 check imports
+test: checked
 	$(RUN_TESTS)
 
-test-thorough: compiler
-	@$(MAKE) --no-print-directory --jobs=2 check imports
+test-thorough: checked
 	$(RUN_TESTS) --thorough
 
 test-fast: .venv/installed-for-tests
@@ -47,6 +45,9 @@ check: .venv/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m selftest.commit_titles
+
+checked: compiler
+	@$(MAKE) --no-print-directory --jobs=2 check imports
 
 # Compiles the modules of the tests, which each process of pytest would do for itself otherwise, while
 # mypy, of one thread, checks them. What is wrong with one is told when the tests run.
