@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from backend_c.native.toolchain import RUNTIME, run
 from backend_c.pipeline import lowered
 from backend_c.projects.targets import EMITTERS, Recorded, Wanted
 from backend_c.render.dialect import EMBEDDED, OPENMP
-from backend_c.render.translation_units import render_plan
+from backend_c.render.translation_units import Program, render_plan
 from fuzz.compilers.configurations import Configuration, environment
 from hlo.bit_equality import differences
 from hlo.errors import ToolchainError
@@ -34,9 +35,9 @@ _LINES = 12
 _MARKS = ("ERROR: ", "WARNING: ", "runtime error", "error:", "driver:")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Trial:
-    """Hold a program, its arguments, and the interpreter's result."""
+    """Hold a program, its arguments, and the interpreter's result. Equal only to itself."""
 
     name: str
     module: Module
@@ -79,25 +80,34 @@ def unequal(trial: Trial, configuration: Configuration, found: Outcome) -> str:
 def written(trial: Trial, configuration: Configuration, directory: Path) -> Sources:
     """Write the driver's input, and all files except the C; return the C."""
     grain = GRAIN if configuration.grain is None else configuration.grain
-    plan = lowered(trial.module, Settings(grain=grain), configuration.pipeline)
     if configuration.target == EMBEDDED.name:
+        plan = lowered(trial.module, Settings(grain=grain), configuration.pipeline)
         recorded = Recorded(trial.module, trial.arguments, trial.expected, trial.seed)
         files = EMITTERS[EMBEDDED.name](plan, recorded, Wanted())
         units = {name: text.decode() for name, text in files.items() if name.endswith(".c")}
         for name in files.keys() - units:
             (directory / name).write_bytes(files[name])
         return Sources(units)
-    workspace = buffers.allocate_apart(plan) if configuration.apart else buffers.allocate(plan)
-    made = render_plan(plan, OPENMP, workspace)
+    made, places = _rendered(trial, grain, configuration.pipeline, configuration.apart)
     entry = trial.module.entry
     given = list(arguments([(p.name, p.shape) for p in entry.parameters], trial.arguments))
     outputs = [Memory.empty(shape) for shape in array_leaves(entry.root_instruction.shape)]
-    places = [(offset, buffer.bytes) for buffer, offset in workspace.offsets.items()]
     head = _Head(given, outputs, places, configuration.threads, trial.seed)
     sizes = len(made.constants), made.workspace_bytes
     (directory / "input").write_bytes(head.encoded(sizes) + made.constants)
     others = (str(HERE / name) for name in ("driver.c", *configuration.sources))
     return Sources(made.sources, tuple(others))
+
+
+@lru_cache(maxsize=1)  # configurations that differ only in flags follow one another
+def _rendered(
+    trial: Trial, grain: int, pipeline: str, is_apart: bool
+) -> tuple[Program, list[tuple[int, int]]]:
+    """Lower a trial to C for the host; return it with (offset, bytes) of each buffer."""
+    plan = lowered(trial.module, Settings(grain=grain), pipeline)
+    workspace = buffers.allocate_apart(plan) if is_apart else buffers.allocate(plan)
+    made = render_plan(plan, OPENMP, workspace)
+    return made, [(offset, buffer.bytes) for buffer, offset in workspace.offsets.items()]
 
 
 def ran(trial: Trial, configuration: Configuration, directory: Path, sources: Sources) -> Outcome:
