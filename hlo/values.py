@@ -36,8 +36,8 @@ def placed(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
         yield place, value
 
 
-def nested(shape: Shape, arrays: Iterator[Any]) -> Any:
+def unflattened(shape: Shape, arrays: Iterator[Any]) -> Any:
     """Build nested tuples of a shape from a flat sequence of arrays; tokens are None."""
     if isinstance(shape, TupleShape):
-        return tuple(nested(element, arrays) for element in shape.elements)
+        return tuple(unflattened(element, arrays) for element in shape.elements)
     return next(arrays) if shape.element_type.is_array else None

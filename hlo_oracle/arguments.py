@@ -39,7 +39,7 @@ from hlo.types import (
     is_bounded,
     leaves,
 )
-from hlo.values import Array, Value, nested, placed_arrays
+from hlo.values import Array, Value, placed_arrays, unflattened
 from hlo_oracle import option_types
 from hlo_oracle.program_paths import program_name
 from interp.exact.conversion import converted
@@ -272,7 +272,9 @@ def _declared(module: Module) -> list[_Declared]:
     return [
         _Declared(parameter.name + place, shape)
         for parameter in module.entry.parameters
-        for place, shape in placed_arrays(nested(parameter.shape, array_leaves(parameter.shape)))
+        for place, shape in placed_arrays(
+            unflattened(parameter.shape, array_leaves(parameter.shape))
+        )
     ]
 
 
@@ -296,7 +298,7 @@ def from_archive(
                 f"{path}: {len(declared)} arguments are expected, {len(chosen)} were given"
             )
         typed = iter([_widened(path, d, a, cast) for d, a in zip(declared, chosen, strict=True)])
-        each.append(tuple(nested(shape, typed) for shape in shapes))
+        each.append(tuple(unflattened(shape, typed) for shape in shapes))
     return tuple(each)
 
 

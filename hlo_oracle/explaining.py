@@ -34,7 +34,7 @@ def explain(
     source files to include; by default the one of the function. A notebook displays the page;
     ``page.write("f.html")`` writes it.
     """
-    found = objects.opened(program, arguments, keywords)
+    found = objects.program_of(program, arguments, keywords)
     if measure:
         values = found.arguments or drawing.from_seed(found.module, 0)
         executable = backend_c.compile(found.module, numerics, threads=threads)

@@ -70,7 +70,7 @@ def check(
         return of_run(*ran, paths=made.paths, budget=budget, seed=seed)
     if keywords:
         raise ArgumentError(f"no function, and so no argument {next(iter(keywords))!r}")
-    found = objects.opened(program, elided=elided)
+    found = objects.program_of(program, elided=elided)
     values = _values(found.module, arguments or found.arguments, seed)
     # Recorded results are those of the recorded arguments.
     given = found.results if results is None and not arguments else results

@@ -139,7 +139,7 @@ def _checked(job: Job) -> Row:
 def _stages(job: Job) -> Iterator[Row]:
     """Parse, verify and print; interpret; compile and run: yield the row after each stage."""
     path = Path(job.file)
-    program, seconds = _timed(lambda: programs.opened(path, job.elided))
+    program, seconds = _timed(lambda: programs.read_program(path, job.elided))
     _require_arguments(program, job)
     module, count = program.module, program.module.instruction_count
     row = Row(job.file, instructions=count, parse=seconds, notes=program.notes)
@@ -209,7 +209,9 @@ def _judged(
         )
         budget = budget_named(job.budget)
         run = recorded(program, given or ())
-        found = peer_verdicts.judged(run, budget, module, text, values, exact=exact, seed=seed)
+        found = peer_verdicts.peer_judgement(
+            run, budget, module, text, values, exact=exact, seed=seed
+        )
     return replace(
         row,
         notes=(*row.notes, *notes(budget), *filter(None, [found.instead])),

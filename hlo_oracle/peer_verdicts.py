@@ -152,7 +152,7 @@ def judge(
     used = budget or other.budget
     with other.start(_TIMEOUT) as run:
         given = used, module, text, values
-        return judged(run, *given, exact=exact, seed=seed, equivalent=other.equivalent)
+        return peer_judgement(run, *given, exact=exact, seed=seed, equivalent=other.equivalent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def _asked_again(
     return other, answer, f"refused as it is ({why}): judged without fusions, calls and layouts"
 
 
-def judged(
+def peer_judgement(
     run: Run,
     budget: Budget,
     module: Module,

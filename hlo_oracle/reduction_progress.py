@@ -52,12 +52,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def several(opened: Callable[[], AbstractContextManager[T]], options: Options) -> Iterator[list[T]]:
+def several(start: Callable[[], AbstractContextManager[T]], options: Options) -> Iterator[list[T]]:
     """Open a resource for each worker; none for a single worker, which uses the one already
     open."""
     with ExitStack() as stack:
         count = options.workers if options.workers > 1 else 0
-        yield [stack.enter_context(opened()) for _ in range(count)]
+        yield [stack.enter_context(start()) for _ in range(count)]
 
 
 @contextmanager

@@ -148,7 +148,7 @@ def _judged(one: Job, other: Job) -> dict[str, object]:
 
 def _stage(job: Job) -> Read:
     path = Path(job.file)
-    program = programs.opened(path, job.elided)
+    program = programs.read_program(path, job.elided)
     return bisect_dump.as_stage(bisect_dump.Stage(path, path.name), program.module)
 
 

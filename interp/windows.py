@@ -15,7 +15,7 @@ from hlo.values import Array
 Windows = Sequence[WindowDimension]
 
 
-def places(window: WindowDimension, extent: int) -> int:
+def positions(window: WindowDimension, extent: int) -> int:
     """Count the positions of a window along a dimension."""
     reach = (window.size - 1) * window.window_dilation + 1
     padded = _dilated(window, extent) + window.padding_low + window.padding_high
@@ -36,7 +36,7 @@ def elements_at(window: WindowDimension, extent: int, offset: int) -> tuple[Arra
 
 
 def _starts(window: WindowDimension, extent: int) -> Array:
-    return np.arange(places(window, extent)) * window.stride - window.padding_low
+    return np.arange(positions(window, extent)) * window.stride - window.padding_low
 
 
 def is_trivial(window: WindowDimension) -> bool:
@@ -111,7 +111,7 @@ def window_fold(
     for axis, window in enumerate(windows):
         if not is_trivial(window):
             filled = np.moveaxis(padded(values, axis, window, identity), axis, 0)
-            count = places(window, values.shape[axis])
+            count = positions(window, values.shape[axis])
             values = np.moveaxis(_folded(filled, window, count, operation), 0, axis)
     return values
 

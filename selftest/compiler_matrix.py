@@ -89,7 +89,7 @@ class CompilerMatrix:
         return [(f"drawn {n}", *program) for n, program in drawn]
 
     @contextmanager
-    def opened(self, done: Done) -> Iterator[MatrixExaminer]:
+    def examiner(self, done: Done) -> Iterator[MatrixExaminer]:
         """Find the compilers of the configurations."""
         yield MatrixExaminer(self, [c for c in present() if c.name in self.configurations])
 

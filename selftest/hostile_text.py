@@ -121,7 +121,7 @@ class HostileTexts:
         """The memory limit of reading, in bytes."""
         return MEMORY
 
-    def opened(self, done: Done) -> AbstractContextManager[TextExaminer]:
+    def examiner(self, done: Done) -> AbstractContextManager[TextExaminer]:
         """Open an examiner, which needs no other chunks."""
         return nullcontext(TextExaminer(self))
 

@@ -44,7 +44,7 @@ class Known:
     parts: tuple[str, ...]
 
 
-def known(directory: Path, signatures: Signatures) -> tuple[Known, ...]:
+def matched(directory: Path, signatures: Signatures) -> tuple[Known, ...]:
     """Match the findings of a campaign to bugs, in the order in which they were found."""
     plan = directory / "campaign.json"
     if not plan.exists():
@@ -215,7 +215,7 @@ def main(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     signatures = read()
     try:
-        found = summary(known(given.directory, signatures), signatures.first)
+        found = summary(matched(given.directory, signatures), signatures.first)
     except ArgumentError as error:
         parser.error(str(error))
     if given.json:

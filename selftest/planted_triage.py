@@ -73,13 +73,13 @@ class PlantedTriage:
         """The memory limit of a worker, in bytes."""
         return self.triage.memory
 
-    def opened(self, done: Done) -> AbstractContextManager[Examiner]:
+    def examiner(self, done: Done) -> AbstractContextManager[Examiner]:
         """Open a triager of the compiler with bugs."""
-        return _opened(self.triage)
+        return _planted_triager(self.triage)
 
 
 @contextmanager
-def _opened(triage: Triage) -> Iterator[PlantedTriager]:
+def _planted_triager(triage: Triage) -> Iterator[PlantedTriager]:
     yield PlantedTriager(triage, Planted(bugs()))
 
 

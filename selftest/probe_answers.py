@@ -13,7 +13,7 @@ from backend_c.probe import inputs
 from backend_c.probe.questions import Question, questions
 from backend_c.probe.trial import module_of
 from hlo.types import ArrayShape
-from hlo.values import placed_arrays
+from hlo.values import Array, placed_arrays
 
 FILE = Path(backend_c.probe.__file__).parent / "answers.txt"
 
@@ -36,7 +36,7 @@ def _array(shape: object) -> ArrayShape:
     return shape
 
 
-def _line(question: Question, answer: inputs.Array) -> str:
+def _line(question: Question, answer: Array) -> str:
     return f"{inputs.digest(answer):016x} {question.name}\n"
 
 

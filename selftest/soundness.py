@@ -176,7 +176,7 @@ class Soundness:
         """No limit: drawn programs are small."""
         return None
 
-    def opened(self, done: Done) -> AbstractContextManager[SoundnessExaminer]:
+    def examiner(self, done: Done) -> AbstractContextManager[SoundnessExaminer]:
         """Open an examiner, which needs no other chunks."""
         return nullcontext(SoundnessExaminer(self))
 

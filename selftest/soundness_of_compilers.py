@@ -180,7 +180,7 @@ class SoundnessOfCompilers:
         """No limit: drawn programs are small, and compilers have processes of their own."""
         return None
 
-    def opened(self, done: Done) -> AbstractContextManager[CompilersExaminer]:
+    def examiner(self, done: Done) -> AbstractContextManager[CompilersExaminer]:
         """Start the processes of compilers; no other chunks are needed."""
         del done
         return examiner(self)

@@ -289,7 +289,7 @@ def _fast(
         real = real_factors(factors, result)
         FastContraction(real, plain_product(sums), result, write, scope).emit()
     elif has_blocks(factors, scope):
-        BlockContraction(factors, types, result, write, scope).plain(sums)
+        BlockContraction(factors, types, result, write, scope).plain_sums(sums)
     elif scope.settings.is_scalar:
         _emit(ScalarContraction(factors, (sums, result), write, scope), convolved)
     elif convolved is not None and convolved.outputs and not convolved.lhs.sizes:

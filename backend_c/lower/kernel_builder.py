@@ -49,7 +49,7 @@ from backend_c.lower.kernel_arguments import (
     writer_of,
 )
 from backend_c.lower.kernel_rewriting import rewritten
-from backend_c.lower.loops_in_elements import is_nested, nested
+from backend_c.lower.loops_in_elements import element_statements, is_nested
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from backend_c.lower.views import span
@@ -263,7 +263,7 @@ class KernelBuilder:
             operand_shape = operand_shapes[0] if operand_shapes else None
             operands = with_agreed_sizes(instruction, operand_shapes, operands, scope)
             if writer is None and is_nested(self._columns, instruction):
-                return nested(
+                return element_statements(
                     self._columns, instruction, operands, attributes, operand_shape, scope
                 )
             hero = self._columns.kernels.get(name)

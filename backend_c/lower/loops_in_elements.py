@@ -32,7 +32,7 @@ def is_nested(columns: Columns, instruction: Instruction) -> bool:
     return name in columns.nested or name in columns.kernels or is_constant
 
 
-def nested(
+def element_statements(
     columns: Columns,
     instruction: Instruction,
     operands: Sequence[Value],

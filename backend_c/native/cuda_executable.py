@@ -19,11 +19,11 @@ from backend_c.native.cuda_host_run import HostRun
 from backend_c.native.cuda_launches import Launcher, launch_as_planned
 from backend_c.native.device_arrays import DeviceArray, device_arguments
 from backend_c.native.in_place import is_fixed
-from backend_c.native.marshalling import Array, Memory, Value, arguments, assembled
+from backend_c.native.marshalling import Memory, Value, arguments, assembled
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError, DeviceError
 from hlo.types import ArrayShape, Shape, array_leaves
-from hlo.values import nested
+from hlo.values import Array, unflattened
 
 
 class CudaExecutable:
@@ -112,7 +112,7 @@ class CudaExecutable:
                 one.wait(self._steps.stream)
                 if one.data is not None:
                     self._upload(one.address, one.data)
-        value = nested(self._result, iter(results))
+        value = unflattened(self._result, iter(results))
         return BoundCall(self._steps, self._running, inputs, results, value, kept=self)
 
     def time(self, *arrays: Value, repeat: int = 10, seed: int = 0) -> float:

@@ -14,11 +14,12 @@ import numpy as np
 from backend_c.native import dlpack
 from backend_c.native.cuda_driver import Device, DeviceMemory
 from backend_c.native.in_place import is_fixed
-from backend_c.native.marshalling import Array, Memory, Value, described
+from backend_c.native.marshalling import Memory, Value, described
 from backend_c.native.marshalling import arguments as host_arguments
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.values import Array
 
 _INTERFACE = "__cuda_array_interface__"
 _VERSION = 3

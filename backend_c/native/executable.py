@@ -20,11 +20,12 @@ from backend_c.native.in_place import (
     require_fixed,
 )
 from backend_c.native.loaded_library import LoadedLibrary
-from backend_c.native.marshalling import Array, Memory, Value, arguments, assembled
+from backend_c.native.marshalling import Memory, Value, arguments, assembled
 from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
 from hlo.errors import ArgumentError, Unsupported
 from hlo.summary import signature
 from hlo.types import Shape, array_leaves
+from hlo.values import Array
 
 if TYPE_CHECKING:
     from backend_c.profiles.profile import Profile

@@ -12,10 +12,11 @@ from typing import Any
 import cffi
 import numpy as np
 
-from backend_c.native.marshalling import Array, Memory, Value, described
+from backend_c.native.marshalling import Memory, Value, described
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape, array_leaves
+from hlo.values import Array
 
 _FFI = cffi.FFI()
 _ADDRESS = _FFI.typeof("uintptr_t")

@@ -16,10 +16,9 @@ from backend_c.native.recycled_memory import POOL
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape
-from hlo.values import nested
+from hlo.values import Array, unflattened
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _MOST = 2**31 - 1  # the language counts actual sizes by s32
 
@@ -73,7 +72,7 @@ class Memory:
 
 def assembled(shape: Shape, memories: Iterator[Memory]) -> Value:
     """Build the value of a shape from the memory of its arrays, in order."""
-    return nested(shape, (memory.value() for memory in memories))
+    return unflattened(shape, (memory.value() for memory in memories))
 
 
 def arguments(parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]) -> Iterator[Memory]:

@@ -18,7 +18,7 @@ from backend_c.native.in_place import is_fixed
 from backend_c.native.marshalling import Value
 from backend_c.native.recycled_memory import POOL, SMALLEST
 from hlo.types import ArrayShape, Shape, array_leaves
-from hlo.values import nested
+from hlo.values import unflattened
 
 _FFI = cffi.FFI()
 _TABLE = _FFI.typeof("void *[]")
@@ -66,7 +66,7 @@ def plain_call(
                 results[number] = address(array)
                 arrays.append(array)
             entry(arguments, results, constants, workspace, seed)
-        return arrays[0] if is_array else nested(result, iter(arrays))
+        return arrays[0] if is_array else unflattened(result, iter(arrays))
 
     return call
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from backend_c.render.translation_units import storage_type, stored_bytes
 from hlo.types import ArrayShape, ElementType, element_type_of
-
-Array = np.ndarray
+from hlo.values import Array
 
 _WORD = 1 << 64
 _PRIME, _BASIS = 1099511628211, 14695981039346656037  # FNV-1a

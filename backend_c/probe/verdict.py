@@ -84,14 +84,14 @@ def trusted(compiler: Compiler, cache: Cache, asked: Sequence[Question] | None =
     note = noted(cache, key)
     if note is None:
         files = trial.sources(tuple(questions()) if asked is None else asked)
-        verdict = judged(compiler, lambda other: trial.failure(other, files, cache))
+        verdict = search(compiler, lambda other: trial.failure(other, files, cache))
         take_note(cache, key, json.dumps((verdict.build, verdict.right, verdict.why)))
     else:
         verdict = Verdict(*json.loads(note))
     return _sentenced(compiler, verdict, f"kept in {cache.directory / key}.note")
 
 
-def judged(compiler: Compiler, ask: Ask) -> Verdict:
+def search(compiler: Compiler, ask: Ask) -> Verdict:
     """Try the steps in order until ``ask`` returns no failure; return the verdict."""
     found = ask(compiler)
     if found is None:

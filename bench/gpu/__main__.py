@@ -22,7 +22,7 @@ from typing import Any
 import hlo
 from bench.gpu import ours, programs
 from bench.gpu.peers import PEERS
-from fuzz.compilers.packed_cubins import opened
+from fuzz.compilers.packed_cubins import device_and_compiler
 
 _COLUMNS = ("ms", "GB/s", "% of copy", "TFLOP/s", "% of peak")
 _NO_UNIT = 3  # the status
@@ -77,7 +77,9 @@ def main(words: Sequence[str] | None = None) -> int:
         def measure(name: str) -> dict[str, Any]:
             return {"name": name, given.peer: peer(name)}
     else:
-        measure = ours.Ours(*opened(given.cubins, given.emulated), given.cubins, given.emulated).row
+        measure = ours.Ours(
+            *device_and_compiler(given.cubins, given.emulated), given.cubins, given.emulated
+        ).row
     for name in wanted:
         row = _row(name, measure)
         print(json.dumps(row) if given.json else _told(row), flush=True)

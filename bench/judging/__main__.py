@@ -36,7 +36,7 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     rows = []
-    for row in judged(programs, given.state):
+    for row in rows_of(programs, given.state):
         print(page.line(row), flush=True)
         rows.append(row)
     if given.write is not None:
@@ -44,7 +44,7 @@ def main() -> int:
     return 1 if any(map(page.is_missed, rows)) else 0
 
 
-def judged(programs: Sequence[catalogue.Program], state: Path | None) -> Iterator[Row]:
+def rows_of(programs: Sequence[catalogue.Program], state: Path | None) -> Iterator[Row]:
     """Yield the row of each program: the recorded one, else a new one, which is recorded."""
     known = {row.name: row for row in kept(state)}
     for program in programs:

@@ -60,7 +60,7 @@ def measured(program: Program) -> Row:
 
 
 def _measured(program: Program) -> Row:
-    found = programs.opened(Path(program.path), _ELIDED)
+    found = programs.read_program(Path(program.path), _ELIDED)
     arguments = values(program, found.module)
     begin = time.process_time()
     exact = interp.evaluate(found.module, *arguments)
@@ -75,7 +75,7 @@ def _measured(program: Program) -> Row:
             count += 1
             return xla(text, arrays)
 
-        judgement = peer_verdicts.judged(
+        judgement = peer_verdicts.peer_judgement(
             run, XLA_CPU, found.module, found.text, arguments, exact=exact, seed=0
         )
         ended = time.process_time()

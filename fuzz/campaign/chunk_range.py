@@ -18,7 +18,7 @@ from fuzz.campaign.subject import Subject
 
 def work(path: Path, subject: Subject, numbers: Iterable[int], reducing: float) -> None:
     """Finish those of the chunks that no other process has claimed."""
-    with worker.opened(path, subject, reducing) as work:
+    with worker.chunk_worker(path, subject, reducing) as work:
         for number in numbers:
             work(number)
 

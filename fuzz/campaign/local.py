@@ -38,9 +38,9 @@ def run(path: Path, subject: Subject, limits: Limits, workers: int) -> Iterator[
     worker alone is a finding. Raises Error after several deaths in a row."""
     chunks = _Chunks(Directory(path, subject.facts), subject, limits)
     totals = Totals(chunks.directory)
-    opened = partial(worker.opened, path, subject, limits.reducing)
+    opener = partial(worker.chunk_worker, path, subject, limits.reducing)
     with WorkerPool(
-        opened,
+        opener,
         workers=workers,
         seconds=float("inf"),
         memory=subject.memory,

@@ -32,7 +32,7 @@ _MOST_STEPS = 8  # of a program that is wrong everywhere
 
 
 @contextmanager
-def opened(
+def examiner(
     drawn: Callable[[int], Sequence[Case]], oracles: Sequence[str]
 ) -> Iterator[OracleExaminer]:
     """Open oracles by name, each isolated from crashes; ``drawn`` draws the programs of a chunk."""

@@ -39,9 +39,9 @@ class Plan:
         """Return None, no limit: oracles that run C or XLA limit processes of their own."""
         return None
 
-    def opened(self, done: Done) -> AbstractContextManager[Examiner]:
+    def examiner(self, done: Done) -> AbstractContextManager[Examiner]:
         """Open the oracles."""
-        return oracle_examiner.opened(partial(cases, self), self.oracles)
+        return oracle_examiner.examiner(partial(cases, self), self.oracles)
 
 
 def cases(plan: Plan, number: int) -> Sequence[Case]:

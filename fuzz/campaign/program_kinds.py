@@ -19,7 +19,7 @@ from fuzz.draw.programs import (
     conversions,
     folds,
     identities,
-    nested,
+    nested_op,
     patterned,
     program,
     rows,
@@ -120,7 +120,7 @@ def _single_bounded(choices: Choices) -> Module:
 
 
 def _nested(choices: Choices) -> Module:
-    module = nested(choices, choices.choice(_OPCODES_NESTED))
+    module = nested_op(choices, choices.choice(_OPCODES_NESTED))
     return loosened(choices, module, OF_OPERANDS) if choices.chance(3) else module
 
 

@@ -123,7 +123,7 @@ class Subject(Protocol):
     def memory(self) -> int | None:
         """Return a worker's memory limit in bytes (:class:`WorkerPool`); None for no limit."""
 
-    def opened(self, done: Done) -> AbstractContextManager[Examiner]:
+    def examiner(self, done: Done) -> AbstractContextManager[Examiner]:
         """Open an examiner in a worker; ``done`` are the results so far."""
 
 

@@ -16,12 +16,14 @@ _SHORTER = 4  # so many times, for each sibling
 
 
 @contextmanager
-def opened(path: Path, subject: Subject, reducing: float) -> Iterator[Callable[..., Chunk | None]]:
+def chunk_worker(
+    path: Path, subject: Subject, reducing: float
+) -> Iterator[Callable[..., Chunk | None]]:
     """Open a worker's function: ``work(number)`` finishes a chunk, unless another process has
     claimed it; ``work(number, example)`` tests one example and returns its result. ``reducing`` is
     the time limit of each reduction, in seconds."""
     directory = Directory(path, subject.facts)
-    with subject.opened(directory) as examiner:
+    with subject.examiner(directory) as examiner:
         yield _Worker(directory, subject, examiner, reducing)
 
 

@@ -38,7 +38,7 @@ def compiler_of(cubins: Path | None, environ: Mapping[str, str]) -> CudaCompiler
     return find_cuda_compiler(environ)
 
 
-def opened(cubins: Path | None, emulated: bool) -> tuple[Device, CudaCompiler]:
+def device_and_compiler(cubins: Path | None, emulated: bool) -> tuple[Device, CudaCompiler]:
     """Return the first GPU, or emulated threads, and its compiler.
 
     Raises DeviceError without a GPU, ToolchainError without a compiler.

@@ -198,7 +198,7 @@ def _conversion(builder: Builder) -> str:
 _CALLING = ("call", "conditional", "fusion", "map", "while")
 
 
-def nested(choices: Choices, opcode: str) -> Module:
+def nested_op(choices: Choices, opcode: str) -> Module:
     """Draw a program of one instruction inside of a called computation, a branch or a loop."""
     accepts = GENERATORS[opcode][1]
     types = ALL_TYPES if choices.boolean() else TYPES

@@ -23,7 +23,7 @@ from hlo.module import Instruction, Module
 from hlo.opcodes import CALLS, GIVEN, having
 from hlo.passes.inline import inline
 from hlo.types import ArrayShape, TupleShape, leaves
-from hlo.values import Array, arrays_of, nested
+from hlo.values import Array, arrays_of, unflattened
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, contains, is_nan
 from interp.envelope.judgement import Judge, Named
@@ -133,7 +133,7 @@ class Against:
         """Return the compiler's result, None if it has none of the declared shape."""
         outputs = self._declared(module, arrays)
         shape = module.entry.root_instruction.shape
-        return None if outputs is None else nested(shape, iter(outputs))
+        return None if outputs is None else unflattened(shape, iter(outputs))
 
     def culprit(self, module: Module, arrays: tuple[Value, ...]) -> str | None:
         """Return the opcode of the first wrong step on the compiler's own values, None if there is

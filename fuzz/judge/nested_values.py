@@ -27,7 +27,7 @@ from hlo.values import Array, Value, arrays_of
 from hlo.walk import live
 from interp.envelope.budget import Budget
 from interp.envelope.exact_trips import LoopName, exact_trips
-from interp.envelope.nested_values import Named, NestedValues, judged
+from interp.envelope.nested_values import Named, NestedValues, judged_inside
 from interp.envelope.peer_values.computation_facts import made_once
 from interp.envelope.recorded_values import (
     MOST_TRIPS,
@@ -81,7 +81,7 @@ def nested_values(
     if len(outputs) != len(exact) or not _are_like(outputs[count:], exact[count:]):
         return NestedValues()
     shown, right = (dict(zip(names, x[count:], strict=True)) for x in (outputs, exact))
-    return judged(whole, planning.wanted, shown, right, values, peer=budget, seed=seed)
+    return judged_inside(whole, planning.wanted, shown, right, values, peer=budget, seed=seed)
 
 
 def _are_like(outputs: Sequence[Array], exact: Sequence[Array]) -> bool:

@@ -20,7 +20,7 @@ from hlo.walk import Callee, Op, column
 from interp.bounded_arrays import any_bounds
 from interp.evaluator import Evaluation
 from interp.prepared import Compute
-from interp.windows import places
+from interp.windows import positions
 
 _FUEL = 1 << 18
 
@@ -159,7 +159,7 @@ def _scatters(
     **_: Any,
 ) -> str | None:
     """Return whether a bounded source has another size than there are windows of the operand."""
-    windows = tuple(map(places, window.dimensions, operand.shape))
+    windows = tuple(map(positions, window.dimensions, operand.shape))
     return None if source.shape == windows else "operands of different sizes"
 
 

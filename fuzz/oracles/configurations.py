@@ -36,7 +36,7 @@ _NAMES = re.compile(r"(?:ERROR|WARNING): \w+: [\w-]+|runtime error: [a-z ]+|\[-W
 
 
 @contextmanager
-def opened(is_chosen: Callable[[Configuration], bool]) -> Iterator[Property]:
+def same_bits(is_chosen: Callable[[Configuration], bool]) -> Iterator[Property]:
     """Check that C gives the interpreter's bits, and that neither compiler nor sanitizer
     complains."""
     chosen = [*filter(is_chosen, present())]

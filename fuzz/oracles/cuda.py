@@ -84,6 +84,6 @@ def _outcome(case: Case, program: CudaExecutable) -> Outcome:
 
 
 @contextmanager
-def opened() -> Iterator[Property]:
+def on_first_gpu() -> Iterator[Property]:
     """Open the first GPU; raise DeviceError if there is none, ToolchainError without a compiler."""
     yield OnDevice(Device(Driver()), find_cuda_compiler(os.environ))

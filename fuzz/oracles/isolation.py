@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
-from fuzz.oracles.oracle import Difference, LeftOut, Opened, Outcome, Property
+from fuzz.oracles.oracle import Difference, LeftOut, Opener, Outcome, Property
 from fuzz.oracles.table import named
 from fuzz.reducer.search import Case
 from fuzz.worker_pool import Result, WorkerPool
@@ -18,8 +18,8 @@ def by_name(name: str) -> AbstractContextManager[Property]:
     """Open an oracle by name, isolated if it runs C."""
     oracle = named(name)
     if not oracle.runs_c:
-        return oracle.opened()
-    return guarded(partial(_opened, name))
+        return oracle.open()
+    return guarded(partial(_unguarded, name))
 
 
 def narrower(found: Difference, of: Property) -> AbstractContextManager[Property]:
@@ -28,10 +28,10 @@ def narrower(found: Difference, of: Property) -> AbstractContextManager[Property
 
 
 @contextmanager
-def guarded(opened: Opened) -> Iterator[Property]:
+def guarded(opener: Opener) -> Iterator[Property]:
     """Open a property in another process. If that dies or does not answer, each program is tested
     alone; one that kills the process violates the property."""
-    with WorkerPool(opened, preload=(__name__,), seconds=SECONDS) as pool:
+    with WorkerPool(opener, preload=(__name__,), seconds=SECONDS) as pool:
 
         def of(cases: Sequence[Case]) -> list[Outcome]:
             answer = pool(tuple(cases))
@@ -46,5 +46,5 @@ def guarded(opened: Opened) -> Iterator[Property]:
         yield of
 
 
-def _opened(name: str) -> AbstractContextManager[Property]:
-    return named(name).opened()
+def _unguarded(name: str) -> AbstractContextManager[Property]:
+    return named(name).open()

@@ -41,7 +41,7 @@ PASSES = (
 
 
 @contextmanager
-def opened(passes: Sequence[str] = PASSES) -> Iterator[Property]:
+def without_each(passes: Sequence[str] = PASSES) -> Iterator[Property]:
     """Check that leaving out a pass of XLA changes results by roundings at most."""
     with XLA(timeout=SECONDS) as peer:
 

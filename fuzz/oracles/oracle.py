@@ -64,17 +64,17 @@ class LeftOut:
 
 Outcome = Difference | LeftOut | None  # None: the program has the property
 Property = Callable[[Sequence[Case]], list[Outcome]]  # an outcome for each case, in order
-Opened = Callable[[], AbstractContextManager[Property]]
+Opener = Callable[[], AbstractContextManager[Property]]
 
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """Hold a property, its name, and a line that states it. ``opened`` is a context manager, as it
+    """Hold a property, its name, and a line that states it. ``open`` is a context manager, as it
     may hold processes. ``runs_c``: it may crash this process (:mod:`fuzz.oracles.isolation`)."""
 
     name: str
     about: str
-    opened: Opened
+    open: Opener
     runs_c: bool = True
 
 

@@ -21,7 +21,7 @@ from fuzz.oracles import (
     optimised,
     parsing,
 )
-from fuzz.oracles.oracle import Opened, Oracle, each, stateless
+from fuzz.oracles.oracle import Opener, Oracle, each, stateless
 from fuzz.peers.plugin import is_plugin
 from fuzz.rewrites import REWRITES
 
@@ -31,13 +31,13 @@ _ALL = (
     Oracle(
         "configurations",
         "C gives the interpreter's bits by every compiler, with every flag",
-        partial(configurations.opened, configurations.unsanitized),
+        partial(configurations.same_bits, configurations.unsanitized),
         runs_c=False,
     ),
     Oracle(
         "sanitized",
         "no sanitizer has anything to say of C, and the bits are the same",
-        partial(configurations.opened, configurations.sanitized),
+        partial(configurations.same_bits, configurations.sanitized),
         runs_c=False,
     ),
     stateless(
@@ -45,7 +45,7 @@ _ALL = (
         "CUDA on emulated threads gives the interpreter's bits, without races",
         cuda_emulated.cuda_emulated,
     ),
-    Oracle("cuda", "CUDA on the first GPU gives the interpreter's bits, twice", cuda.opened),
+    Oracle("cuda", "CUDA on the first GPU gives the interpreter's bits, twice", cuda.on_first_gpu),
     stateless("printed", "printed and read again, it is the same program", each(language.printed)),
     stateless("shapes", "each value has the shape that is declared", each(language.shapes)),
     stateless(
@@ -79,7 +79,7 @@ _ALL = (
     Oracle(
         "xla-flags",
         "XLA gives the same without one of its passes, but for roundings",
-        optimisation_passes.opened,
+        optimisation_passes.without_each,
         runs_c=False,
     ),
     Oracle(
@@ -125,25 +125,25 @@ def named(name: str) -> Oracle:
 
 def _part(name: str) -> Oracle | None:
     whole, _, part = name.partition(": ")
-    opened = _PARTS[whole](part) if whole in _PARTS and part else None
-    return None if opened is None else replace(ORACLES[whole], name=name, opened=opened)
+    opener = _PARTS[whole](part) if whole in _PARTS and part else None
+    return None if opener is None else replace(ORACLES[whole], name=name, open=opener)
 
 
-def _configuration(name: str) -> Opened | None:
+def _configuration(name: str) -> Opener | None:
     found = [one for one in configurations.present() if one.name == name]
-    return partial(configurations.opened, found.__contains__) if found else None
+    return partial(configurations.same_bits, found.__contains__) if found else None
 
 
-def _rewrite(name: str) -> Opened | None:
+def _rewrite(name: str) -> Opener | None:
     return (lambda: nullcontext(equivalent.by_one(name))) if name in REWRITES else None
 
 
-def _pass(name: str) -> Opened | None:
+def _pass(name: str) -> Opener | None:
     is_known = name in optimisation_passes.PASSES
-    return partial(optimisation_passes.opened, [name]) if is_known else None
+    return partial(optimisation_passes.without_each, [name]) if is_known else None
 
 
-_PARTS: dict[str, Callable[[str], Opened | None]] = {
+_PARTS: dict[str, Callable[[str], Opener | None]] = {
     "configurations": _configuration,
     "rewrites": _rewrite,
     "xla-flags": _pass,

@@ -124,7 +124,7 @@ def _version(plugin: pypjrt.Plugin) -> Version | None:
 
 
 @contextmanager
-def opened(plugin: Plugin) -> Iterator[Callable[[bytes, Sequence[Array]], Answer]]:
+def plugin_runner(plugin: Plugin) -> Iterator[Callable[[bytes, Sequence[Array]], Answer]]:
     """Open the function of one worker process, which opens the client once."""
     with _opened(plugin) as at:
 
@@ -215,7 +215,7 @@ class PJRT:
 
     def __init__(self, plugin: Plugin, timeout: float = 60.0) -> None:
         self._conversion = Conversion(facts(plugin).stablehlo, timeout)
-        made = partial(opened, plugin)
+        made = partial(plugin_runner, plugin)
         pool = WorkerPool(made, seconds=timeout, memory=None, preload=_PRELOAD, stacks=True)
         self._process = Isolated(pool)
 

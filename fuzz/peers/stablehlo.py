@@ -26,7 +26,7 @@ class Converted:
 
 
 @contextmanager
-def opened(newest: Version | None) -> Iterator[Callable[[str], Converted]]:
+def converter(newest: Version | None) -> Iterator[Callable[[str], Converted]]:
     """Open the conversion to a StableHLO version: the ``newest`` that the plugin reads, or, if
     unknown, that of twelve weeks ago, as JAX does."""
     from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
@@ -59,7 +59,7 @@ class Conversion:
     """Convert programs in a worker process; ``timeout`` in seconds is for one program."""
 
     def __init__(self, newest: Version | None, timeout: float) -> None:
-        made = partial(opened, newest)
+        made = partial(converter, newest)
         self._process = Isolated(WorkerPool(made, seconds=timeout, preload=_PRELOAD, stacks=True))
 
     def __call__(self, text: str) -> Converted:

@@ -47,7 +47,7 @@ class Answer:
 
 
 @contextmanager
-def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
+def client_runner(flags: str | None) -> Iterator[Callable[..., Answer]]:
     """Open the function of one worker process, which makes the client once, and keeps what it
     compiled last. ``flags`` replace XLA_FLAGS: the server that forks workers may have been started
     with others."""
@@ -110,7 +110,7 @@ class XLA:
     name = "XLA:CPU"
 
     def __init__(self, timeout: float = 60.0, memory: int = 16 << 30) -> None:
-        made = partial(opened, os.environ.get("XLA_FLAGS"))
+        made = partial(client_runner, os.environ.get("XLA_FLAGS"))
         pool = WorkerPool(made, seconds=timeout, memory=memory, preload=_PRELOAD, stacks=True)
         self._process = Isolated(pool)
 

@@ -23,7 +23,7 @@ _CALLS = having(CALLS)
 _MOST_TURNS = 64  # of a loop, each of which may be the one that matters
 
 
-def opened(search: Search, evaluate: Evaluate) -> bool:
+def inline_or_unroll(search: Search, evaluate: Evaluate) -> bool:
     """Inline calls and fusions, or open a loop or branch; return whether any step was accepted."""
     if search.attempt(inlined(search.best), "inline"):
         return True

@@ -24,7 +24,7 @@ def in_processes(
     importable, makes, for ``at_once`` of :func:`fuzz.reduce`. A program that kills its process, or
     takes too long, is not interesting."""
     with ExitStack() as stack:
-        pools = (WorkerPool(partial(_opened, start), seconds=seconds) for _ in range(count))
+        pools = (WorkerPool(partial(_started, start), seconds=seconds) for _ in range(count))
         yield [partial(_asked, stack.enter_context(pool)) for pool in pools]
 
 
@@ -34,7 +34,7 @@ def _asked(pool: WorkerPool[object], module: Module, arrays: tuple[Value, ...]) 
 
 
 @contextmanager
-def _opened(start: Callable[[], IsInteresting]) -> Iterator[IsInteresting]:
+def _started(start: Callable[[], IsInteresting]) -> Iterator[IsInteresting]:
     is_interesting = start()
 
     def answer(module: Module, arrays: tuple[Value, ...]) -> object:

@@ -9,7 +9,7 @@ from typing import Any
 import interp
 from fuzz.peers.synchronous_form import synchronous
 from fuzz.reducer.cutting import Evaluate, all_zeros, cut
-from fuzz.reducer.inlining import each_call, each_callee, opened
+from fuzz.reducer.inlining import each_call, each_callee, inline_or_unroll
 from fuzz.reducer.numbers import simpler_numbers
 from fuzz.reducer.resizing import (
     fewer_dimensions,
@@ -112,7 +112,7 @@ def _make_small(search: Search, values: Sequence[Evaluate]) -> None:
     search.exhaust(without_effects, "dead code")
     for evaluate in values:
         cut(search, evaluate)
-        while opened(search, evaluate):
+        while inline_or_unroll(search, evaluate):
             cut(search, evaluate)
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any, Generic, TypeVar
 
 from fuzz.worker_pool.outcome import Result
-from fuzz.worker_pool.process import Opened
+from fuzz.worker_pool.process import Opener
 
 T = TypeVar("T")
 
@@ -19,9 +19,9 @@ class InProcess(Generic[T]):
     connections = ()
     is_ready = True
 
-    def __init__(self, opened: Opened[T]) -> None:
+    def __init__(self, opener: Opener[T]) -> None:
         self._open = ExitStack()
-        self._work: Callable[..., T] = self._open.enter_context(opened())
+        self._work: Callable[..., T] = self._open.enter_context(opener())
         self._done: Result[T] | None = None
 
     @property
@@ -51,5 +51,5 @@ class InProcess(Generic[T]):
         """Do nothing: there is no process to ask."""
 
     def end(self, until: float) -> None:
-        """Close the opened function."""
+        """Close the open function."""
         self._open.close()

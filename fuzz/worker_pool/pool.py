@@ -15,7 +15,7 @@ from typing import Any, Generic, Self, TypeVar
 from fuzz.worker_pool import stack
 from fuzz.worker_pool.in_process import InProcess
 from fuzz.worker_pool.outcome import Outcome
-from fuzz.worker_pool.process import Limits, Opened, address_space, is_supported
+from fuzz.worker_pool.process import Limits, Opener, address_space, is_supported
 from fuzz.worker_pool.worker import ENDS_WITHIN, Task, Worker
 from hlo.errors import Unsupported
 
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 
 class WorkerPool(Generic[T]):
-    """Run tasks, which are calls of the function that ``opened()`` yields, in worker processes.
+    """Run tasks, which are calls of the function that ``opener()`` yields, in worker processes.
 
-    ``opened`` is entered in each worker and exited when it ends; it, tasks and results are pickled.
+    ``opener`` is entered in each worker and exited when it ends; it, tasks and results are pickled.
     Workers are forked from a server that has only imported ``preload`` (of the first pool that this
     process opens), never from this process, which may have threads. Limits: ``seconds`` per task,
     of wall-clock and of processor time (:mod:`fuzz.worker_pool.processor_time`); ``memory`` in
@@ -37,7 +37,7 @@ class WorkerPool(Generic[T]):
 
     def __init__(
         self,
-        opened: Opened[T],
+        opener: Opener[T],
         *,
         workers: int = 1,
         seconds: float = 30.0,
@@ -53,9 +53,9 @@ class WorkerPool(Generic[T]):
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload(list(preload))
             limits = Limits(seconds, memory, stack.library() if stacks else None)
-            self._workers += (Worker(context, opened, limits) for _ in range(workers))
+            self._workers += (Worker(context, opener, limits) for _ in range(workers))
         else:
-            self._workers.append(InProcess(opened))
+            self._workers.append(InProcess(opener))
         # Also at the end of this process: multiprocessing waits for processes that nobody ended.
         self._end = Finalize(self, _end, (self._workers,), exitpriority=1)
 

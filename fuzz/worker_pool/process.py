@@ -34,7 +34,7 @@ except ImportError:  # on Windows
 T = TypeVar("T")
 
 # Opens, in a worker, the function that does its tasks. It must be importable by name.
-Opened = Callable[[], AbstractContextManager[Callable[..., T]]]
+Opener = Callable[[], AbstractContextManager[Callable[..., T]]]
 
 _MOST_OUTPUT = 1 << 20  # bytes, the last of a task, that are read
 
@@ -78,7 +78,7 @@ def _inherited(descriptor: Any) -> int:
 
 def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -> None:
     """Answer tasks until the other end of the connection is closed. ``pickled`` is an
-    :data:`Opened`; it is unpickled here so that its errors are part of the captured output."""
+    :data:`Opener`; it is unpickled here so that its errors are part of the captured output."""
     os.setsid()
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -89,8 +89,8 @@ def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -
         os.dup2(output, stream)
     if limits.watch is not None:
         stack.watch(limits.watch)
-    opened: Opened[object] = pickle.loads(pickled)
-    with opened() as work:
+    opener: Opener[object] = pickle.loads(pickled)
+    with opener() as work:
         if limits.memory is not None:
             _limit_memory(limits.memory)
         connection.send(None)  # ready

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fuzz.worker_pool import main_module, stack
 from fuzz.worker_pool.outcome import Death, Outcome, Result
-from fuzz.worker_pool.process import Limits, Opened, Output, serve
+from fuzz.worker_pool.process import Limits, Opener, Output, serve
 from fuzz.worker_pool.processor_time import Allowance
 from hlo.errors import Error
 
@@ -35,9 +35,9 @@ class Worker(Generic[T]):
     it is ready, so that a death at start is not attributed to it; raises Error after several deaths
     at start in a row."""
 
-    def __init__(self, context: ForkServerContext, opened: Opened[T], limits: Limits) -> None:
+    def __init__(self, context: ForkServerContext, opener: Opener[T], limits: Limits) -> None:
         self._context, self._limits = context, limits
-        self._opened = bytes(ForkingPickler.dumps(opened))
+        self._opener = bytes(ForkingPickler.dumps(opener))
         self._output = Output()
         self._task: bytes | None = None  # pickled
         self._failed = 0  # beginnings
@@ -45,7 +45,7 @@ class Worker(Generic[T]):
 
     def _begin(self) -> None:
         ours, theirs = multiprocessing.Pipe()
-        given = (theirs, self._opened, self._limits, self._output)
+        given = (theirs, self._opener, self._limits, self._output)
         self._process: BaseProcess = self._context.Process(target=serve, args=given)
         with main_module.left_out():
             self._process.start()

@@ -107,7 +107,7 @@ def _write_page(
     blame = None
     for stage in dumped.stages:
         try:
-            module = programs.opened(stage.path).module
+            module = programs.read_program(stage.path).module
         except Error:  # a fault, which the command tells
             continue
         if change is not None and stage == change.after.stage:

@@ -37,10 +37,10 @@ def load(
     fills in constants that the text leaves out; ``name`` is one of several modules of a dump.
     Raises Error, which says what is wrong and what works.
     """
-    return opened(program, arguments, keywords, elided=elided, name=name).module
+    return program_of(program, arguments, keywords, elided=elided, name=name).module
 
 
-def opened(
+def program_of(
     program: object,
     arguments: tuple[Any, ...] = (),
     keywords: dict[str, Any] | None = None,
@@ -58,7 +58,7 @@ def opened(
         path = Path(program)
         if str(path) != "-" and not path.exists():
             raise Error(f"{path}: there is no such file")
-        return programs.opened(path, elided, name)
+        return programs.read_program(path, elided, name)
     if isinstance(program, str):
         return programs.of_bytes(program.encode("utf-8", "replace"), elided)
     if isinstance(program, bytes | bytearray | memoryview):

@@ -1,4 +1,4 @@
-"""Read programs from files, in every form: :func:`opened`."""
+"""Read programs from files, in every form: :func:`read_program`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def given(path: Path, options: Options) -> Program:
     """Read a command's program; print on standard error where it differs from its file."""
-    program = opened(path, options.elided)
+    program = read_program(path, options.elided)
     for note in program.notes:
         print(f"{path}: {note}", file=sys.stderr)
     return program
@@ -83,7 +83,7 @@ def per_rank(
     return arguments.per_rank(program.module, path, options, size)
 
 
-def opened(path: Path, elided: str | None = None, name: str | None = None) -> Program:
+def read_program(path: Path, elided: str | None = None, name: str | None = None) -> Program:
     """Read a program from a file, from standard input (``-``), or from a dump of XLA.
 
     A file has HLO text, StableHLO (text or bytecode), or a proto of XLA, perhaps compressed by
@@ -98,7 +98,7 @@ def opened(path: Path, elided: str | None = None, name: str | None = None) -> Pr
 
 
 def of_bytes(data: bytes, elided: str | None = None) -> Program:
-    """Read a program from the bytes of a file: :func:`opened`."""
+    """Read a program from the bytes of a file: :func:`read_program`."""
     found = recognised(data)
     if found.kind is Kind.HLO:
         return _of_text(found.text, elided)

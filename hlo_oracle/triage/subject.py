@@ -68,13 +68,13 @@ class Triage:
         """The memory limit in bytes of a worker, which evaluates programs."""
         return 16 << 30
 
-    def opened(self, done: Done) -> AbstractContextManager[Examiner]:
+    def examiner(self, done: Done) -> AbstractContextManager[Examiner]:
         """Open a triager with a process of the compiler."""
-        return _opened(self)
+        return _triager(self)
 
 
 @contextmanager
-def _opened(triage: Triage) -> Iterator[Triager]:
+def _triager(triage: Triage) -> Iterator[Triager]:
     peer = peer_verdicts.peer(triage.against)
     with peer.start(SECONDS) as run:
         yield Triager(triage, Against(run, peer.budget, triage.seed), run)
@@ -91,7 +91,7 @@ class Triager:
 
     def _cases(self, number: int) -> Sequence[Case]:
         one = self._triage.inputs[number]
-        program = programs.opened(one.path, self._triage.elided)
+        program = programs.read_program(one.path, self._triage.elided)
         self._notes = program.notes
         given = _Asked(self._triage.seed, one.arguments)
         values = program.arguments or arguments.given(program.module, one.path, given)

@@ -15,7 +15,7 @@ from hlo.opcodes import EXTREME, having
 from hlo.types import F64, ElementType
 from hlo.values import Array
 from interp.exact.conversion import type_of, widened, wrapped
-from interp.windows import places, window_fold, window_totals
+from interp.windows import positions, window_fold, window_totals
 
 # On integers and pred; a ufunc has ``reduce`` and ``at``.
 UFUNCS: dict[str, np.ufunc] = {
@@ -89,7 +89,7 @@ def fold_windows(
 ) -> Array:
     """Fold the values in each window, and the init, by a monoid."""
     element_type = type_of(values)
-    dims = tuple(map(places, windows, values.shape))
+    dims = tuple(map(positions, windows, values.shape))
     if element_type.is_float:
         return _extreme_in_windows(monoid, values, windows, np.asarray(init))
     ufunc = _ufunc(monoid, element_type)

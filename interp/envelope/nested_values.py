@@ -75,7 +75,7 @@ class NestedValues:
         return NestedValues(tuple(opened))
 
 
-def judged(
+def judged_inside(
     module: Module,
     origins: Mapping[Named, Named],
     shown: Mapping[str, Array],

@@ -15,7 +15,7 @@ from hlo.walk import Callee
 from interp.envelope.enclosed_values import spread
 from interp.envelope.enclosure import Enclosure, Value, moved, where
 from interp.ops import reduction as exact
-from interp.windows import is_trivial, places
+from interp.windows import is_trivial, positions
 
 _BLOCK = 16  # elements
 
@@ -26,7 +26,7 @@ def windows_in_order(
     inputs: Values, inits: Values, to_apply: Callee[Value], window: Window
 ) -> Value:
     """Fold each window in row-major order, the init first."""
-    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    dims = tuple(map(positions, window.dimensions, inputs[0].shape))
     state = [spread(x, dims) for x in inits]
     for step in exact.steps_of(window, inputs[0].shape):
         elements = [moved(lambda x, at=step.elements: x[at], x) for x in inputs]

@@ -21,7 +21,7 @@ from hlo.types import F32, F64, ElementType
 from hlo.values import Array
 from interp.exact.accumulator import Accumulator, two_sum
 from interp.exact.rounding import rounded
-from interp.windows import is_trivial, places, window_totals
+from interp.windows import is_trivial, positions, window_totals
 
 _LEAF = 1 << 17  # elements at a time in float64: 1 MiB, stays in the second level cache
 _CHUNK = 1 << 21  # elements at a time in an exact sum
@@ -293,7 +293,7 @@ def window_sum(
     if element_type.is_complex:
         part = component_type(element_type)
         return per_component(lambda v, i: window_sum(v, windows, i, part), values, np.asarray(init))
-    dims = tuple(map(places, windows, values.shape))
+    dims = tuple(map(positions, windows, values.shape))
     if values.size > _WINDOWED and windows and is_trivial(windows[0]) and len(values) > 1:
         middle = len(values) // 2
         halves = values[:middle], values[middle:]

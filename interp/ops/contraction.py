@@ -15,7 +15,7 @@ from hlo.values import Array
 from interp.exact.conversion import type_of
 from interp.exact.matrix_products import matrix_product
 from interp.exact.rounding import rounded
-from interp.windows import padded, places
+from interp.windows import padded, positions
 
 __all__ = ["convolution", "dot"]
 
@@ -168,7 +168,7 @@ def _patches(
         (
             max(feature_groups, batch_groups),
             batch,
-            *map(places, spatial, data.shape[1:-1]),
+            *map(positions, spatial, data.shape[1:-1]),
             *(d.size for d in spatial),
             features,
         ),

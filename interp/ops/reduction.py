@@ -20,7 +20,7 @@ from interp.algorithms.monoid_folds import fold_along, fold_windows, has_order, 
 from interp.exact.conversion import type_of
 from interp.exact.sums import same_bits, segment_sum, sum_along, window_sum
 from interp.values import Value
-from interp.windows import elements_at, places
+from interp.windows import elements_at, positions
 
 __all__ = ["reduce", "reduce_window", "select_and_scatter"]
 
@@ -115,7 +115,7 @@ def reduce_window(
         return window_sum(inputs[0], window.dimensions, inits[0], element_type)
     if monoid and not has_order(monoid, element_type):
         return fold_windows(monoid, inputs[0], window.dimensions, inits[0])
-    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    dims = tuple(map(positions, window.dimensions, inputs[0].shape))
     state = [np.broadcast_to(init, dims) for init in inits]
     for step in steps_of(window, inputs[0].shape):
         after = _applied(to_apply, state, [x[step.elements] for x in inputs])
@@ -168,7 +168,7 @@ def selected(
 ) -> Array:
     """Return the linear offset of the element that each window selects, -1 for windows without one.
     Bounded operands may have fewer windows than ``source_dims``, or more."""
-    dims = tuple(map(min, map(places, window.dimensions, operand.shape), source_dims))
+    dims = tuple(map(min, map(positions, window.dimensions, operand.shape), source_dims))
     common = tuple(map(slice, dims))
     best = np.zeros(dims, operand.dtype)
     target = np.full(dims, -1)

@@ -26,7 +26,7 @@ import interp
 from backend_c.ir.settings import Numerics, launched
 from backend_c.native.cuda_executable import CudaExecutable
 from backend_c.pipeline import lowered, on_device
-from fuzz.compilers.packed_cubins import opened
+from fuzz.compilers.packed_cubins import device_and_compiler
 from hlo.bit_equality import differences
 from hlo.errors import DeviceError, ToolchainError
 from hlo.module import Module
@@ -129,7 +129,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--emulated", action="store_true", help="on the emulated driver")
     given = parser.parse_args(words)
     try:
-        device, compiler = opened(given.cubins, given.emulated)
+        device, compiler = device_and_compiler(given.cubins, given.emulated)
     except (DeviceError, ToolchainError) as error:
         print(error, file=sys.stderr)
         return NO_GPU

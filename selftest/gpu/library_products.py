@@ -25,7 +25,7 @@ from backend_c.lower.plan import Plan
 from backend_c.native.cublas_lt import find_cublas_lt
 from backend_c.native.cuda_executable import CudaExecutable
 from backend_c.pipeline import lowered, on_device
-from fuzz.compilers.packed_cubins import opened
+from fuzz.compilers.packed_cubins import device_and_compiler
 from hlo.errors import DeviceError, ToolchainError
 from hlo.module import Module
 from hlo.values import Array
@@ -140,7 +140,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--emulated", action="store_true", help="on the emulated driver")
     given = parser.parse_args(words)
     try:
-        device, compiler = opened(given.cubins, given.emulated)
+        device, compiler = device_and_compiler(given.cubins, given.emulated)
         # The library of a GPU cannot read emulated memory.
         is_there = not given.emulated or os.environ.get("HLO_CUBLASLT")
         library = find_cublas_lt(device, os.environ) if is_there else None

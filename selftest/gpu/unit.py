@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from backend_c.native.cuda_driver import Device
-from fuzz.compilers.packed_cubins import opened
+from fuzz.compilers.packed_cubins import device_and_compiler
 from fuzz.oracles.cuda import OnDevice
 from fuzz.oracles.oracle import Difference, LeftOut
 from hlo.errors import DeviceError, ToolchainError
@@ -73,7 +73,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if unit(given.piece, given.number) is None:
         return NO_UNIT
     try:
-        device, compiler = opened(given.cubins, given.emulated)
+        device, compiler = device_and_compiler(given.cubins, given.emulated)
     except (DeviceError, ToolchainError) as error:
         print(error, file=sys.stderr)
         return NO_GPU

@@ -144,7 +144,7 @@ class Injections:
         """No limit: programs are small."""
         return None
 
-    def opened(self, done: Done) -> AbstractContextManager[InjectionExaminer]:
+    def examiner(self, done: Done) -> AbstractContextManager[InjectionExaminer]:
         """Open an examiner, which skips the bugs that earlier chunks have shown often enough."""
         return nullcontext(InjectionExaminer(self, done, Tally(self.most)))
 

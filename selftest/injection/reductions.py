@@ -13,7 +13,7 @@ from hlo.attributes import Window, WindowDimension
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.values import Value
-from interp.windows import places
+from interp.windows import positions
 from selftest.injection.bug import BF16, F16, F32, F64, Call, Family, result
 
 _folds = Family("reductions")
@@ -250,7 +250,7 @@ def changed_window(window: Window, extents: tuple[int, ...], change: _Change) ->
     made = []
     for d, extent in zip(window.dimensions, extents):
         other = change(d, extent)
-        made.append(d if other == d else refitted(other, extent, places(d, extent)))
+        made.append(d if other == d else refitted(other, extent, positions(d, extent)))
     changed = Window(tuple(made))
     return None if changed == window else changed
 

@@ -27,7 +27,7 @@ from hlo.errors import Error
 from hlo_oracle import option_types
 from hlo_oracle.progress_line import ProgressLine
 from hlo_oracle.required_packages import require_package
-from selftest.jax_score.examiner import opened
+from selftest.jax_score.examiner import case_runner
 from selftest.jax_score.outcomes import FAILED, Journal, Outcome
 from selftest.jax_score.table import markdown, rows
 
@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 def _ran(given: argparse.Namespace, journal: Journal, x64: bool, end: float) -> Iterator[Outcome]:
     """Run the cases that the journal lacks, and yield their outcomes. The workers list the cases,
     as JAX's types are a setting of the process."""
-    begin = partial(opened, given.mode, x64)
+    begin = partial(case_runner, given.mode, x64)
     with WorkerPool(begin, workers=given.workers, seconds=given.seconds, memory=None) as pool:
         listed = pool()
         if isinstance(listed, Death):

@@ -19,7 +19,7 @@ _LONGEST = 300  # characters of a reason
 
 
 @contextmanager
-def opened(mode: str, x64: bool) -> Iterator[Callable[..., Any]]:
+def case_runner(mode: str, x64: bool) -> Iterator[Callable[..., Any]]:
     """Start JAX with both platforms. Yield a function that lists the cases, each as (group, name),
     or runs the case of a number in the list."""
     os.environ.update(JAX_PLATFORMS="hlo_oracle,cpu", HLO_ORACLE_MODE=mode)

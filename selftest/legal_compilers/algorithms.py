@@ -19,7 +19,7 @@ from interp.exact.conversion import type_of
 from interp.exact.rounding import rounded
 from interp.ops.batch_norm import BatchNorm, Instructions
 from interp.ops.reduction import steps_of
-from interp.windows import places
+from interp.windows import positions
 from selftest.legal_compilers.sums import BATCHING, SCATTERS, Sums
 
 Made = Callable[..., Any]
@@ -173,7 +173,7 @@ class Algorithms:
         inputs, to_apply = operands[:arity], attributes["to_apply"]
         if to_apply.monoid == "add":
             return None
-        dims = tuple(map(places, window.dimensions, inputs[0].shape))
+        dims = tuple(map(positions, window.dimensions, inputs[0].shape))
         state = tuple(np.broadcast_to(init, dims) for init in operands[arity:])
         steps = list(steps_of(window, inputs[0].shape))
         for number in self._rng.permutation(len(steps)):

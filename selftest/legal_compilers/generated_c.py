@@ -22,7 +22,7 @@ Run = Callable[[Sequence[Case], int], Sequence[Results]]  # of a numbered list o
 
 
 @contextmanager
-def opened() -> Iterator[Run]:
+def program_runner() -> Iterator[Run]:
     """Yield a function that compiles programs together and runs them. It optimises one list of
     programs in eight, as that takes 0.4 s for each program."""
     shipped, soonest = find_compiler(os.environ), thorough(os.environ)
@@ -48,7 +48,7 @@ def opened() -> Iterator[Run]:
 @contextmanager
 def fast() -> Iterator[Run]:
     """Yield a function that runs programs in another process; if that dies, it runs each alone."""
-    with WorkerPool(opened, preload=(__name__,), seconds=_SECONDS) as pool:
+    with WorkerPool(program_runner, preload=(__name__,), seconds=_SECONDS) as pool:
 
         def run(cases: Sequence[Case], number: int) -> Sequence[Results]:
             answer = pool(tuple(cases), number)

@@ -17,7 +17,7 @@ from interp.envelope.budget import Budget
 from interp.exact.conversion import type_of
 from interp.exact.sums import sum_along
 from interp.ops.reduction import steps_of
-from interp.windows import places
+from interp.windows import positions
 
 _SUMMED = tuple(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 
@@ -117,7 +117,7 @@ class Sums:
     def _windows(self, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
         values, init = operands
         window: Window = attributes.get("window", Window())
-        dims = tuple(map(places, window.dimensions, values.shape))
+        dims = tuple(map(positions, window.dimensions, values.shape))
         total = np.broadcast_to(init, dims)
         steps = list(steps_of(window, values.shape))
         for number in self._rng.permutation(len(steps)):

@@ -84,7 +84,7 @@ def _steps(program: Any, steps: int, platform: str, run: Run) -> Iterator[None]:
     run.bits = [np.asarray(x).tobytes().hex()[:4096] for x in (*plain, *jax.tree.leaves(seen))]
 
 
-def judged(program: Any) -> dict[str, str]:
+def both_judged(program: Any) -> dict[str, str]:
     """Judge both platforms' results of the first step."""
     import hlo_oracle
 
@@ -104,7 +104,7 @@ def main() -> None:
     sys.path.insert(0, str(PROGRAMS))
     program = importlib.import_module(name)
     if what == "judge":
-        print(json.dumps(judged(program)))
+        print(json.dumps(both_judged(program)))
     else:
         print(
             json.dumps(

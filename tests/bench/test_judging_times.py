@@ -9,7 +9,7 @@ import pytest
 from conftest import CORPUS
 
 from bench.judging import page
-from bench.judging.__main__ import judged, kept
+from bench.judging.__main__ import kept, rows_of
 from bench.judging.one_program import Row
 from bench.speed import catalogue
 from interp.envelope.verdict import KINDS
@@ -37,7 +37,7 @@ def test_rows_are_kept(tmp_path: Path) -> None:
     pytest.importorskip("jax")
     state = tmp_path / "rows.jsonl"
     programs = catalogue.found([CORPUS / "jax" / "scalar_tiny.before_optimizations.txt"])
-    (row,) = judged(programs, state)
+    (row,) = rows_of(programs, state)
     assert row.counts == {**dict.fromkeys(KINDS, 0), "equal": 1}
     assert row.interp > 0 and row.xla > 0 and row.programs == 1
-    assert kept(state) == [row] == list(judged(programs, state))
+    assert kept(state) == [row] == list(rows_of(programs, state))

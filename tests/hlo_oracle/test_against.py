@@ -183,7 +183,7 @@ def test_what_the_language_leaves_open_is_undetermined() -> None:
     module = hlo.parse(OPEN)
     exact = np.asarray(interp.evaluate(module, X))
     twice = Fake(Answer(outputs=[exact + 1]))
-    found = peer_verdicts.judged(
+    found = peer_verdicts.peer_judgement(
         twice,  # type: ignore[arg-type]
         XLA_CPU, module, OPEN, (X,), exact=exact, seed=0,
     )  # fmt: skip
@@ -192,7 +192,7 @@ def test_what_the_language_leaves_open_is_undetermined() -> None:
     assert found.undetermined == ("the result is open: %r: a fold from what is no identity",)
     fine = OPEN.replace("constant(1)", "constant(0)")
     module = hlo.parse(fine)
-    found = peer_verdicts.judged(
+    found = peer_verdicts.peer_judgement(
         twice,  # type: ignore[arg-type]
         XLA_CPU, module, fine, (X,), exact=interp.evaluate(module, X), seed=0,
     )  # fmt: skip
@@ -207,7 +207,7 @@ ENTRY main { x = f32[4] parameter(0)
 """
     module = hlo.parse(text)
     none = Fake(Answer(crash="it was run"))
-    found = peer_verdicts.judged(
+    found = peer_verdicts.peer_judgement(
         none,  # type: ignore[arg-type]
         XLA_CPU, module, text, (X,), exact=X, seed=0,
     )  # fmt: skip
@@ -239,7 +239,7 @@ def test_a_nan_in_a_sort_leaves_that_open_alone() -> None:
     exact = interp.evaluate(module, x)
     for negated, outside in ((-x, 0), (x, 3)):
         answer = OfSorted(Answer(outputs=(x[::-1].copy(), negated)))
-        found = peer_verdicts.judged(
+        found = peer_verdicts.peer_judgement(
             answer,  # type: ignore[arg-type]
             XLA_CPU, module, SORTED, (x,), exact=exact, seed=0,
         )  # fmt: skip
@@ -247,7 +247,7 @@ def test_a_nan_in_a_sort_leaves_that_open_alone() -> None:
         assert found.counts["undetermined"]
         assert "%s: a sort by what is no strict weak order" in found.undetermined[0]
     crash = Fake(Answer(crash="SIGSEGV"))
-    found = peer_verdicts.judged(
+    found = peer_verdicts.peer_judgement(
         crash,  # type: ignore[arg-type]
         XLA_CPU, module, SORTED, (x,), exact=exact, seed=0,
     )  # fmt: skip

@@ -36,6 +36,6 @@ def test_nothing_is_outside(path: Path, xla: Run) -> None:
     module = hlo.parse(text)
     (values,) = arguments.from_archive(module, path.with_suffix(".npz"))
     budget, exact = peer_verdicts.peer("xla").budget, interp.evaluate(module, *values)
-    found = peer_verdicts.judged(xla, budget, module, text, values, exact=exact, seed=0)
+    found = peer_verdicts.peer_judgement(xla, budget, module, text, values, exact=exact, seed=0)
     assert found.counts is not None, found
     assert not found.counts["outside"] and not found.counts["undetermined"], found

@@ -46,7 +46,9 @@ def reduce_window(
     inputs: Sequence[Array], inits: Sequence[Array], window: Window, fold: Fold
 ) -> list[Array]:
     """Every result: the init, then the elements that are in the window."""
-    dims = [places(d, extent) for d, extent in zip(window.dimensions, inputs[0].shape, strict=True)]
+    dims = [
+        positions(d, extent) for d, extent in zip(window.dimensions, inputs[0].shape, strict=True)
+    ]
     results = [np.empty(dims, x.dtype) for x in inputs]
     for place in np.ndindex(*dims):
         elements = [_at(inputs, index) for index in _inside(window, place, inputs[0].shape)]
@@ -80,7 +82,7 @@ def _set_all(arrays: Sequence[Array], index: Index, values: Values) -> None:
         array[index] = value
 
 
-def places(window: WindowDimension, extent: int) -> int:
+def positions(window: WindowDimension, extent: int) -> int:
     """How many windows fit into the dilated and padded dimension."""
     dilated = max(0, (extent - 1) * window.base_dilation + 1)
     padded = window.padding_low + dilated + window.padding_high

@@ -25,7 +25,7 @@ class FunctionsByCompilers(FunctionCampaign):
         """All fields."""
         return {"campaign": "functions by compilers", **asdict(self)}
 
-    def opened(self, done: Done) -> AbstractContextManager[CompilersExaminer]:
+    def examiner(self, done: Done) -> AbstractContextManager[CompilersExaminer]:
         """Start the processes of compilers."""
         del done
         return examiner(self)

@@ -67,7 +67,7 @@ class Functions(FunctionCampaign):
         return {"campaign": "functions", **asdict(self)}
 
     @contextmanager
-    def opened(self, done: Done) -> Iterator[Examiner]:
+    def examiner(self, done: Done) -> Iterator[Examiner]:
         """Start XLA."""
         with XLA(timeout=self.seconds) as run:
             yield Examiner(self, run)
@@ -122,7 +122,7 @@ class Examiner:
         """Judge XLA's results as ``hlo check --against xla`` does."""
         values, text = tuple(case.arrays), hlo.format(case.module)
         exact = evaluate(case.module, *values)
-        return peer_verdicts.judged(
+        return peer_verdicts.peer_judgement(
             self.run, XLA_CPU, case.module, text, values, exact=exact, seed=self.subject.seed
         )
 

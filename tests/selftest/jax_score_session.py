@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from selftest.jax_score.examiner import opened
+from selftest.jax_score.examiner import case_runner
 from selftest.jax_score.outcomes import PASSED
 
 WANTED = {
@@ -15,7 +15,7 @@ WANTED = {
     ("control flow", "lax.scan(lambda c, a: (c + a, c * 2), vector, x) int32 small"),
 }
 
-with opened("fast", False) as work:
+with case_runner("fast", False) as work:
     names = work()
     numbers = {name: number for number, name in enumerate(names)}
     assert len(numbers) == len(names)  # one name, one case

@@ -54,7 +54,7 @@ def test_verdicts_and_groups_are_those_of_the_bugs(tmp_path: Path) -> None:
     found = tuple(inputs([source], tmp_path / "unpacked"))
     subject = PlantedTriage(Triage(found, "planted", 0, None, tmp_path))
     verdicts, truth = {}, {}
-    with subject.opened(Directory(tmp_path, subject.facts)) as examiner:
+    with subject.examiner(Directory(tmp_path, subject.facts)) as examiner:
         for number, one in enumerate(found):
             notes = examiner.chunk(number).notes
             verdicts[one.name] = json.loads(notes[one.name])[0]

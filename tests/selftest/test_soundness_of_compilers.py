@@ -167,7 +167,7 @@ def test_the_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_every_option() -> None:
     pytest.importorskip("jaxlib")
-    with SoundnessOfCompilers(3, 1, every=True).opened(None) as examiner:  # type: ignore[arg-type]
+    with SoundnessOfCompilers(3, 1, every=True).examiner(None) as examiner:  # type: ignore[arg-type]
         found = examiner.chunk(1).tallies
     assert sum(name.startswith("XLA without ") for name in found) > 20
 

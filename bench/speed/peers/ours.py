@@ -13,7 +13,7 @@ from backend_c.native.libraries import build
 from backend_c.native.toolchain import known_compiler
 from backend_c.render.dialect import OPENMP
 from bench.speed.peers.subject import Compiled, Question, Subject
-from hlo.values import arrays_of, nested
+from hlo.values import arrays_of, unflattened
 
 TRIVIAL = """HloModule trivial
 ENTRY main { p = f32[] parameter(0)
@@ -28,7 +28,7 @@ def ready(question: Question, numerics: str) -> Subject:
     warmed(cache)  # the first use also imports the ops, which is no program's time
     arrays = iter(question.arrays())
     module = question.module()
-    values = [nested(p.shape, arrays) for p in module.entry.parameters]
+    values = [unflattened(p.shape, arrays) for p in module.entry.parameters]
     seconds = []
     for _ in range(question.compilations):
         begin = time.perf_counter()

@@ -21,7 +21,7 @@ import numpy as np
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import ArrayShape, Shape, array_leaves
-from hlo.values import Array, Value, nested
+from hlo.values import Array, Value, unflattened
 from hlo_oracle.frontends.pjrt.modes import PLATFORM
 
 TARGET = "xla_ffi_python_cpu_callback"
@@ -71,7 +71,7 @@ class Callbacks:
             raise Error("the program calls Python of another process: it cannot be saved")
         given: Any = [operand for operand in operands if operand is not None]
         arrays = [*callback.results(given, [*array_leaves(shape)])]
-        value: Value = nested(shape, iter(arrays))
+        value: Value = unflattened(shape, iter(arrays))
         return value
 
 

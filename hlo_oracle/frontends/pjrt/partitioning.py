@@ -38,7 +38,7 @@ class Partitioned:
 
 
 @contextmanager
-def opened() -> Iterator[Callable[[bytes, bytes, int], Partitioned]]:
+def partitioner() -> Iterator[Callable[[bytes, bytes, int], Partitioned]]:
     """Yield the function that partitions, for a worker process: it takes StableHLO, a
     CompileOptionsProto and a number of devices, above all device ids in the options."""
     os.environ.pop("XLA_FLAGS", None)
@@ -86,7 +86,7 @@ class Partitioner:
         from fuzz.worker_pool import Result, WorkerPool  # starts processes, which few programs need
 
         if self._pool is None:
-            self._pool = WorkerPool(opened, seconds=_SECONDS, preload=_PRELOAD)
+            self._pool = WorkerPool(partitioner, seconds=_SECONDS, preload=_PRELOAD)
         outcome = self._pool(code, options, devices)
         if not isinstance(outcome, Result):
             raise Error(f"XLA's partitioner died: {outcome}")

@@ -27,7 +27,7 @@ from interp.envelope.ops.reduction import (
 from interp.envelope.running_folds import in_some_blocks, is_running, windows_in_order
 from interp.envelope.sums_in_order import or_rounded, ordered_addition, step_by_step
 from interp.ops import reduction as exact
-from interp.windows import is_trivial, places, window_fold
+from interp.windows import is_trivial, positions, window_fold
 
 __all__ = ["reduce_window"]
 
@@ -103,7 +103,7 @@ def _in_some_order(
     another."""
     element_type = inputs[0].element_type
     rounds = budget.current() is not budget.EXACT
-    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    dims = tuple(map(positions, window.dimensions, inputs[0].shape))
     steps = list(exact.steps_of(window, inputs[0].shape))
     is_product = monoid == "multiply" and element_type.is_float
     if rounds and len(steps) > 1 and not is_product and fold_orders.rounds(to_apply.computation):

@@ -18,8 +18,7 @@ from backend_c.kernels.parts.reduction.arg_extremum import Choice, choice_of
 from backend_c.pipeline import lowered
 from fuzz.compilers.combined_programs import merged
 from hlo.bit_equality import differences
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from hlo.values import Array
 
 _HEAD = """HloModule m
 c {{

@@ -19,10 +19,10 @@ from backend_c.ir.settings import Numerics, Settings
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import OPENMP
 from backend_c.render.translation_units import render_plan
+from hlo.values import Array
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _DTYPES: dict[str, Any] = {
     "f32": np.float32,
     "f64": np.float64,

@@ -16,8 +16,7 @@ from backend_c.kernels.parts.sorting.orderings import Order, order_of
 from backend_c.pipeline import lowered
 from fuzz.compilers.combined_programs import merged
 from hlo.bit_equality import differences
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from hlo.values import Array
 
 # Comparators of a and b by the order that they are; without one, they are none.
 _TOTAL = "ROOT r = pred[] compare(a, b), direction={direction}, type=TOTALORDER"

@@ -14,8 +14,7 @@ from pairwise import pairwise
 import backend_c
 import hlo
 import interp
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from hlo.values import Array
 
 _DTYPES: dict[str, Any] = {
     "f32": np.float32,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -24,9 +23,9 @@ from backend_c.native.cuda_emulation import (
 from backend_c.native.toolchain import known_compiler
 from backend_c.render.translation_units import Place
 from hlo.types import ArrayShape, element_type_of
+from hlo.values import Array
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # The rows and columns of element i of a lane's fragments, as the PTX ISA writes them.
 _FLOATS = """

@@ -14,7 +14,7 @@ from backend_c.native.cache import Cache, open_cache
 from backend_c.native.toolchain import Compiler, find_compiler
 from backend_c.probe.questions import questions
 from backend_c.probe.trial import Failure, answers, failure, sources
-from backend_c.probe.verdict import TO_BE_RIGHT, Verdict, judged, trusted
+from backend_c.probe.verdict import TO_BE_RIGHT, Verdict, search, trusted
 from fuzz.compilers.processors import refusal
 from hlo.errors import CompilerWarning, ToolchainError
 from hlo_oracle.command.main import main
@@ -177,7 +177,7 @@ def _asked(*passing: str) -> Verdict:
     def ask(compiler: Compiler) -> Failure | None:
         return None if {*passing} <= {*compiler.flags} else Failure(True, "is wrong")
 
-    return judged(shipped, ask)
+    return search(shipped, ask)
 
 
 def test_steps_go_from_what_costs_least() -> None:

@@ -37,7 +37,7 @@ class Numbers:
         return asdict(self)
 
     @contextmanager
-    def opened(self, done: Done) -> Iterator[Examiner]:
+    def examiner(self, done: Done) -> Iterator[Examiner]:
         yield Examiner(self, done)
 
 

@@ -180,7 +180,7 @@ def test_what_is_cut_to_the_same_is_not_reduced_again(
     examples = [Case(_in_a_branch(before), arrays) for before in _BEFORE]
     monkeypatch.setattr(oracle_examiner, "reduced_case", kept)
     examiner = OracleExaminer(lambda number: examples, {"xla": judging(Against(run, XLA_CPU))})
-    monkeypatch.setattr(Plan, "opened", lambda plan, done: nullcontext(examiner))
+    monkeypatch.setattr(Plan, "examiner", lambda plan, done: nullcontext(examiner))
     plan = Plan(3, ("xla",), 4)
     work(tmp_path, plan, range(1), 40.0)
     (one,) = Directory(tmp_path, plan.facts).found()
@@ -271,7 +271,7 @@ def test_siblings_of_known_findings_get_less_time(
         def write(self, number: int, example: int, folder: Path) -> None:
             pass
 
-    monkeypatch.setattr(Plan, "opened", lambda plan, done: nullcontext(Planted()))
+    monkeypatch.setattr(Plan, "examiner", lambda plan, done: nullcontext(Planted()))
     work(tmp_path, Plan(3, ("planted",), 1), range(1), 64.0)
     assert seconds == [*zip(told, (64.0, 16.0, 4.0, 1.0, 64.0, 64.0), strict=True)]
 

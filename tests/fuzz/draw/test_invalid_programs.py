@@ -75,7 +75,7 @@ class _Peer:
 
 def _asked(monkeypatch: pytest.MonkeyPatch, peer: _Peer) -> Outcome:
     monkeypatch.setattr(acceptance, "XLA", lambda timeout: peer)
-    with ORACLES["xla-accepts"].opened() as of:
+    with ORACLES["xla-accepts"].open() as of:
         return of([_CASE])[0]
 
 
@@ -114,5 +114,5 @@ def test_what_is_known_to_be_refused(reason: str, monkeypatch: pytest.MonkeyPatc
 def test_xla_refuses_them() -> None:
     pytest.importorskip("jaxlib")
     text = "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] negate(x)\n}\n"
-    with ORACLES["xla-accepts"].opened() as of:
+    with ORACLES["xla-accepts"].open() as of:
         assert of([Case(hlo.parse(text), (np.zeros(4, np.float32),))]) == [None]

@@ -18,7 +18,7 @@ from fuzz.draw import generators
 from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Choices, OftenEmpty, Seeded, examples
 from fuzz.draw.loosening import OF_OPERANDS, loosened
-from fuzz.draw.programs import GENERATORS, READS, menu, nested, rows, single_op
+from fuzz.draw.programs import GENERATORS, READS, menu, nested_op, rows, single_op
 from fuzz.draw.shapes import ALL_TYPES, TYPES, by_kind
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
@@ -119,7 +119,7 @@ def test_an_instruction_is_inside_of_what_runs_it(opcode: str) -> None:
     """A nested program has its instruction inside of branches, loops, calls and fusions, and of
     maps if it can compute scalars."""
     outer, inside = set[str](), 0
-    for module in examples(lambda choices: nested(choices, opcode), 60, opcode):
+    for module in examples(lambda choices: nested_op(choices, opcode), 60, opcode):
         hlo.verify(module)
         assert hlo.parse(hlo.format(module)) == module
         called = [c for c in module.computations if c.name != module.entry_name]

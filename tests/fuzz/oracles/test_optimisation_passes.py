@@ -43,7 +43,7 @@ class _Peer:
 
 def _asked(monkeypatch: pytest.MonkeyPatch, peer: _Peer, name: str = "xla-flags") -> Outcome:
     monkeypatch.setattr(optimisation_passes, "XLA", lambda timeout: peer)
-    with named(name).opened() as of:
+    with named(name).open() as of:
         return of([_CASE])[0]
 
 
@@ -94,5 +94,5 @@ def test_xla_leaves_the_pass_out() -> None:
     with XLA() as peer:
         answers = [run(text, _CASE.arrays) for run in (peer, peer.without("fusion-wrapper"))]
         assert [answer.outputs is not None for answer in answers] == [True, True]
-    with named("xla-flags: fusion-wrapper").opened() as of:
+    with named("xla-flags: fusion-wrapper").open() as of:
         assert of([_CASE]) == [None]

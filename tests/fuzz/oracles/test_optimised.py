@@ -80,5 +80,5 @@ ENTRY e {
 
 def test_xla_keeps_the_meaning() -> None:
     pytest.importorskip("jaxlib")
-    with ORACLES["xla-optimised"].opened() as of:
+    with ORACLES["xla-optimised"].open() as of:
         assert of([_case(), _case(_FUSED)]) == [None, None]

@@ -46,7 +46,7 @@ def cases() -> list[Case]:
 @pytest.mark.parametrize("name", OURS)
 def test_nothing_is_wrong(name: str, cases: list[Case]) -> None:
     cases = cases[-_FEWER.get(name, _COUNT) :]
-    with ORACLES[name].opened() as outcomes_of:
+    with ORACLES[name].open() as outcomes_of:
         outcomes = outcomes_of(cases)
     assert len(outcomes) == len(cases)
     wrong = [x for x in outcomes if isinstance(x, Difference)]
@@ -132,7 +132,7 @@ def test_a_defect_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, defect = _DEFECTS[name]
     monkeypatch.setattr(where, defect())
     arrays = (np.arange(4, dtype=np.float32), np.ones(4, np.float32))
-    with ORACLES[name].opened() as outcomes_of:
+    with ORACLES[name].open() as outcomes_of:
         (outcome,) = outcomes_of([Case(module, arrays)])
     assert isinstance(outcome, Difference), outcome
     assert outcome.kind and outcome.detail
@@ -140,7 +140,7 @@ def test_a_defect_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_rewrite_is_an_oracle_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case(hlo.parse(_PROGRAM), (np.zeros(4, np.float32), np.ones(4, np.float32)))
-    with monkeypatch.context() as wrong, named("rewrites: reverse twice").opened() as of:
+    with monkeypatch.context() as wrong, named("rewrites: reverse twice").open() as of:
         wrong.setattr("interp.evaluate", _evaluate(planted("reverse", lambda value: value + 1)))
         (found,) = of([case])
     assert isinstance(found, Difference) and found.oracle == "rewrites: reverse twice"
@@ -170,7 +170,7 @@ def test_more_arrays_than_a_function_of_c99_has_parameters() -> None:
     name = "configurations: tcc -O0 embedded C99"
     if not is_known(name):
         pytest.skip("no tcc on this machine")
-    with named(name).opened() as of:
+    with named(name).open() as of:
         assert of([case] * 8) == [None] * 8
 
 
@@ -207,7 +207,7 @@ class _Flipped:
 def test_another_program_is_looked_at_instead(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuzz.oracles.compilers.XLA", lambda timeout: _Flipped())
     case = Case(hlo.parse(_PROGRAM), (np.zeros(4, np.float32), np.ones(4, np.float32)))
-    with ORACLES[name].opened() as of, ORACLES["xla"].opened() as plain:
+    with ORACLES[name].open() as of, ORACLES["xla"].open() as plain:
         (found,) = of([case])
         assert isinstance(found, Difference) and found.oracle == "xla"
         assert found.case is not None and found.case.module != case.module
@@ -227,6 +227,6 @@ ENTRY e {{
   ROOT b = f32[4] bitcast(n)
 }}
 """)
-    with ORACLES["xla"].opened() as of:
+    with ORACLES["xla"].open() as of:
         (found,) = of([Case(module, (np.ones((2, 2), np.float32),))])
     assert isinstance(found, Difference if is_found else LeftOut)

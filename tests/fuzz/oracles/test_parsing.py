@@ -70,6 +70,6 @@ def test_a_text_is_reduced_in_time() -> None:
 
 def test_xla_refuses_or_reads_them() -> None:
     pytest.importorskip("jaxlib")
-    with ORACLES["xla-parses"].opened() as of:
+    with ORACLES["xla-parses"].open() as of:
         (found,) = of([_CASE])
     assert found is None or (isinstance(found, Difference) and found.text is not None)

@@ -170,7 +170,7 @@ def test_ho_check_judges_it(plugin: str) -> None:
 def test_it_is_an_oracle(plugin: str) -> None:
     names = ("m", "it_is_wrong", "it_dies", "it_is_refused")
     cases = [Case(hlo.parse(_identity(name)), (_X,)) for name in names]
-    with named(plugin).opened() as of:
+    with named(plugin).open() as of:
         right, wrong, dead, refused = of(cases)
     assert right is None and refused == LeftOut("refused")
     assert isinstance(wrong, Difference) and wrong.kind.startswith("wrong result")

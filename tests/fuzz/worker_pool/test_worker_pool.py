@@ -202,7 +202,7 @@ def test_an_end_ends_everything() -> None:
 _BROKEN = """
 import contextlib, multiprocessing, os, pathlib
 @contextlib.contextmanager
-def opened():
+def opener():
     yield os.getpid
 if multiprocessing.parent_process() is not None:
     tries = pathlib.Path(__file__).with_name("tries")
@@ -214,18 +214,18 @@ if multiprocessing.parent_process() is not None:
 
 
 def _broken(directory: Path, times: int, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Write a module whose import fails so many times, and return its ``opened``."""
+    """Write a module whose import fails so many times, and return its ``opener``."""
     (directory / f"broken_{times}.py").write_text(_BROKEN.format(times=times))
     monkeypatch.syspath_prepend(directory)
-    return __import__(f"broken_{times}").opened
+    return __import__(f"broken_{times}").opener
 
 
 def test_workers_that_cannot_begin_are_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = _broken(tmp_path, 1000, monkeypatch)
+    opener = _broken(tmp_path, 1000, monkeypatch)
     with (
-        WorkerPool(opened, workers=2) as pool,
+        WorkerPool(opener, workers=2) as pool,
         pytest.raises(Error, match="before they do anything: exit 1: ImportError: no luck"),
     ):
         pool()
@@ -235,8 +235,8 @@ def test_workers_that_cannot_begin_are_told_of(
 def test_a_task_is_not_told_of_a_worker_that_did_not_begin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = _broken(tmp_path, 2, monkeypatch)
-    with WorkerPool(opened) as pool:
+    opener = _broken(tmp_path, 2, monkeypatch)
+    with WorkerPool(opener) as pool:
         assert isinstance(pool(), Result)
     assert len((tmp_path / "tries").read_text()) == 3
 

@@ -41,7 +41,7 @@ def test_protos_of_xla(tmp_path: Path, pack: object) -> None:
     assert callable(pack)
     file = tmp_path / "program.pb"
     file.write_bytes(pack((HERE / "hlo_proto.pb").read_bytes()))
-    program = programs.opened(file)
+    program = programs.read_program(file)
     assert program.module.name == "snapshot" and program.arguments is None
     assert [i.opcode for i in program.module.entry.instructions].count("parameter") == 6
 
@@ -50,7 +50,7 @@ def test_protos_of_xla(tmp_path: Path, pack: object) -> None:
 def test_a_snapshot_has_arguments_and_results(capsys: pytest.CaptureFixture[str]) -> None:
     """A snapshot has the bits of arguments and results that were put in, in every layout and of
     packed types."""
-    program = programs.opened(HERE / "snapshot.pb")
+    program = programs.read_program(HERE / "snapshot.pb")
     assert program.arguments is not None and program.results is not None
     a, b, c, d, e, f = program.arguments
     assert isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
@@ -71,7 +71,7 @@ def test_a_snapshot_has_arguments_and_results(capsys: pytest.CaptureFixture[str]
 
 @jaxlib
 def test_a_snapshot_of_wrong_results_is_proven_wrong() -> None:
-    program = programs.opened(HERE / "snapshot.pb")
+    program = programs.read_program(HERE / "snapshot.pb")
     assert program.results is not None
     wrong = [array.copy() for array in program.results]
     wrong[0][1, 1] += 1
@@ -88,7 +88,7 @@ def test_recorded_results_are_those_of_the_recorded_arguments(
 ) -> None:
     """Recorded results judge the recorded arguments alone: with others they would be proven
     wrong."""
-    program = programs.opened(HERE / "snapshot.pb")
+    program = programs.read_program(HERE / "snapshot.pb")
     assert program.arguments is not None
     others = [np.zeros_like(array) for array in program.arguments]
     assert ho.check(HERE / "snapshot.pb", *others).equal == 22

@@ -60,7 +60,7 @@ class Numbers(NamedTuple):
         zero = Constant(self.sums, 0.0)
         return self.element((real, apply("select", is_diagonal, zero, imag, type=self.sums)))
 
-    def places(self, value: Expr) -> dict[tuple[int, int], Expr]:
+    def real_matrix(self, value: Expr) -> dict[tuple[int, int], Expr]:
         """Return the real numbers of an element by (row, column) in [re -im; im re]."""
         if self.parts == 1:
             return {(0, 0): self.of(value)[0]}

@@ -54,7 +54,7 @@ def complex_contraction(
     blocks = BlockContraction(real, parts, part, store, scope)
     is_wide = F64 in (*parts, part)
     if scope.settings.is_fast:
-        blocks.plain(F64 if is_wide else F32)
+        blocks.plain_sums(F64 if is_wide else F32)
     elif is_wide:
         blocks.pairs()
     else:

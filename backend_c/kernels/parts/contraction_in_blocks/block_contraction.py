@@ -52,7 +52,7 @@ class BlockContraction:
         self.write, self.scope = write, scope
         self._doubts: Array | None = None
 
-    def plain(self, sums: ElementType) -> None:
+    def plain_sums(self, sums: ElementType) -> None:
         """Write floating-point sums of type ``sums``, as fast mode has them."""
         # Not those of bytes: their sums are integers, which wrap.
         tensor = tensor_product(self.factors, self.types)

@@ -105,7 +105,7 @@ class BlockCholesky:
         scope, numbers = self._scope, self._numbers
         with scope.when(self._is_read(row, column)):
             value = scope.bind(self._operand.at(*self._at(matrix, row, column)))
-            for part, number in numbers.places(value).items():
+            for part, number in numbers.real_matrix(value).items():
                 kept: Expr = number
                 if part[0] != part[1]:
                     zero, is_real = Constant(self._sums, 0.0), compare("EQ", row, column)

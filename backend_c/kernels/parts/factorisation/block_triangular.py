@@ -66,7 +66,7 @@ class BlockTriangularSolve(TriangularSolve):
         dims = self._count, self._size, self._size
         with nest.flat(scope, dims) as (matrix, row, step), scope.when(compare("LE", step, row)):
             value = scope.bind(self._entry(matrix, row, step))
-            for (p, q), number in numbers.places(value).items():
+            for (p, q), number in numbers.real_matrix(value).items():
                 at = ix.add(ix.multiply(row, numbers.parts), p)
                 along = ix.add(ix.multiply(step, numbers.parts), q)
                 scope.store(array, ix.linearize((matrix, at, along), (self._count, n, n)), number)

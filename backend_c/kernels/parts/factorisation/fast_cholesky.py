@@ -117,7 +117,7 @@ class _BlockedCholesky:
             value = scope.bind(self._operand.at(*self._index(matrix), row, column))
             # Element (i, j) of the operand is [re -im; im re] at (i, j) of a lower factor; of an
             # upper one its conjugate is at (j, i), which is the same square.
-            for (p, q), number in numbers.places(value).items():
+            for (p, q), number in numbers.real_matrix(value).items():
                 kept: Expr = negated(number)
                 if p != q:
                     zero = Constant(numbers.sums, 0.0)

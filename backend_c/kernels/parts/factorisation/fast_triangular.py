@@ -162,7 +162,7 @@ class _BlockedSolve(TriangularSolve):
             with scope.loop(extents[0]) as i, scope.loop(extents[1], "lanes") as j:
                 row, step = (j, i) if is_across else (i, j)
                 value = scope.bind(self._entry(matrix, ix.add(first, row), step))
-                for (p, q), number in numbers.places(value).items():
+                for (p, q), number in numbers.real_matrix(value).items():
                     rows_down = ix.multiply(ix.add(ix.multiply(row, numbers.parts), p), left.row)
                     along = ix.multiply(ix.add(ix.multiply(step, numbers.parts), q), left.step)
                     scope.store(array, ix.add(start, rows_down, along), number)

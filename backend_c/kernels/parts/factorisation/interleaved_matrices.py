@@ -31,7 +31,7 @@ _ON_STACK = 1 << 14  # bytes
 _Index = tuple[Expr, ...]
 
 
-def together(sums: ElementType) -> int:
+def matrices_interleaved(sums: ElementType) -> int:
     """Return the number of matrices that are interleaved: one per lane of 64 bytes."""
     return 512 // sums.bits
 
@@ -39,7 +39,7 @@ def together(sums: ElementType) -> int:
 def are_small_and_many(order: int, count: int, sums: ElementType) -> bool:
     """Return whether matrices are too small for tiles, and many enough to fill a quarter of the
     lanes."""
-    return order <= _LARGEST and count >= together(sums) // 4
+    return order <= _LARGEST and count >= matrices_interleaved(sums) // 4
 
 
 class _Group(NamedTuple):
@@ -60,11 +60,11 @@ class _Group(NamedTuple):
     @property
     def size(self) -> int:
         """Return the real numbers of all interleaved matrices."""
-        return self.dims[0] * self.row * together(self.numbers.sums)
+        return self.dims[0] * self.row * matrices_interleaved(self.numbers.sums)
 
     def first(self) -> Expr:
         """Return the batch number of the first matrix of the group."""
-        return ix.multiply(self.number, together(self.numbers.sums))
+        return ix.multiply(self.number, matrices_interleaved(self.numbers.sums))
 
 
 def _memory(group: _Group, groups: int, scope: Scope) -> Pointer:
@@ -84,7 +84,7 @@ class _Rows:
         self._group, self._memory, self._scope = group, memory, scope
         self._some = min(group.dims[0], max(1, _AT_ONCE // group.row))
         self._pitch = self._some * group.row
-        self._lanes = together(group.numbers.sums)
+        self._lanes = matrices_interleaved(group.numbers.sums)
         self._buffer = scope.local(group.numbers.sums, self._lanes * self._pitch)
         self._transpose = f"hlo_transpose_tile_{group.numbers.sums.bits // 8}"
 
@@ -143,7 +143,7 @@ class _Rows:
     def _places(self, value: Expr) -> dict[tuple[int, int], Expr]:
         """Return the real numbers of an element by (row, column) within it."""
         if self._group.is_square:
-            return self._group.numbers.places(value)
+            return self._group.numbers.real_matrix(value)
         return {(0, part): number for part, number in enumerate(self._group.numbers.of(value))}
 
     def _at(self, lane: Expr, row: Expr, column: Expr, place: tuple[int, int]) -> Expr:
@@ -168,7 +168,7 @@ def interleaved_cholesky(
     """
     *batch, size, _ = operand.shape.dims
     numbers, count = numbers_of(operand.shape.element_type), math.prod(batch)
-    order, lanes = size * numbers.parts, together(numbers.sums)
+    order, lanes = size * numbers.parts, matrices_interleaved(numbers.sums)
     groups = blocks(count, lanes)
     failed = scope.scratch(S32, groups * lanes)
     with nest.outer(scope, (groups,), lanes * order**3 // 6) as (number,):
@@ -199,7 +199,7 @@ def interleaved_solve(a: Element, b: Element, system: System, write: Writer, sco
     batch, size, vectors = system.extents(b.shape.dims)
     rows, columns = b.shape.dims[-2:]
     numbers, count = numbers_of(b.shape.element_type), math.prod(batch)
-    lanes = together(numbers.sums)
+    lanes = matrices_interleaved(numbers.sums)
     groups, work = blocks(count, lanes), lanes * size * size * vectors // 2
     # Steps of the matrix and of the vectors; from their other ends, backwards.
     strides = (1, size) if system.is_across else (size, 1)

@@ -143,7 +143,7 @@ class BlockColumns:
         arrays = [scope.scratch(F64, 2 * count * length) for _ in range(2)]
         tables = self._tables()
 
-        def places(array: Array, line: Expr, k: Expr) -> list[tuple[Array, Expr]]:
+        def parts_at(array: Array, line: Expr, k: Expr) -> list[tuple[Array, Expr]]:
             start = ix.add(ix.multiply(line, 2 * length), k)
             return [(array, start), (array, ix.add(start, length))]
 
@@ -154,7 +154,7 @@ class BlockColumns:
         with nest.flat(scope, (count, length // 2 + 1 if is_half else length)) as (line, k):
             line, k = scope.bind(line), scope.bind(k)
             for place, parts, holds in self._numbers(read(index(line, k)), k, is_half):
-                self._keep(places(arrays[0], line, place), parts, holds)
+                self._keep(parts_at(arrays[0], line, place), parts, holds)
         for sizes in self._stages():
             with nest.flat(scope, (count, length)) as (line, k):
                 start = scope.bind(ix.multiply(line, 2 * length))
@@ -169,5 +169,5 @@ class BlockColumns:
             arrays.reverse()
         with nest.flat(scope, (count, self._places)) as (line, k):
             line, k = scope.bind(line), scope.bind(k)
-            found = [scope.bind(scope.load(*at)) for at in places(arrays[0], line, k)]
+            found = [scope.bind(scope.load(*at)) for at in parts_at(arrays[0], line, k)]
             write(index(line, k), *found)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from hlo.elementary import roots_of_unity
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from hlo.values import Array
 
 _RADICES = (8, 4, 2, 5, 3)  # those with butterflies of their own
 _SMALL = 5  # the largest prime among them

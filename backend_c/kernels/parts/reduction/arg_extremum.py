@@ -25,9 +25,10 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.reduction.monoids import Monoid, monoid_of
 from backend_c.kernels.parts.reduction.reordered_reduction import ReorderedReduction
-from backend_c.kernels.parts.sorting.orderings import Array, evaluated, keys, representatives
+from backend_c.kernels.parts.sorting.orderings import evaluated, keys, representatives
 from hlo.module import Computation
 from hlo.types import BF16, F16, F32, F64, PRED, S32, ArrayShape, ElementType
+from hlo.values import Array
 
 _FLOATS = (F16, BF16, F32, F64)
 _State = Callable[[Sequence[Expr]], Expr]  # the state of the extremum by an index of the results

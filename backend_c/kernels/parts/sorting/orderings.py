@@ -19,8 +19,7 @@ from hlo.module import Computation, Instruction
 from hlo.passes.rewriting import constant_value
 from hlo.passes.simplify_constants import COMPARISONS
 from hlo.types import F64, PRED, ArrayShape, ElementType
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from hlo.values import Array
 
 _LOGIC: dict[str, Callable[[Any, Any], Any]] = {
     "and": operator.and_,

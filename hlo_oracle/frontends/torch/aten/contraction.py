@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain, typed
+from hlo_oracle.frontends.torch.aten.promotion import Operation, typed, unpromoted
 
 
 def _mm(x: Any, y: Any) -> Any:
@@ -31,7 +31,7 @@ def _added(product: Any) -> Operation:
         value = _scaled(product(y, z), alpha)
         return value if beta == 0 else _scaled(x, beta) + value
 
-    return plain(added)
+    return unpromoted(added)
 
 
 def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
@@ -177,15 +177,15 @@ OPS: dict[str, Operation] = {
     "addmv": _added(_mm),
     "addr": typed(_outer),
     "baddbmm": _added(_bmm),
-    "bmm": plain(_bmm),
-    "convolution": plain(_convolution),
-    "convolution_backward": plain(_convolution_backward),
-    "dot": plain(_mm),
-    "linear": plain(_linear),
-    "mm": plain(_mm),
-    "mv": plain(_mm),
-    "_trilinear": plain(_trilinear),
-    "vdot": plain(lambda x, y: _mm(jnp.conj(x), y)),
-    "_scaled_dot_product_flash_attention_for_cpu": plain(_flash),
-    "_scaled_dot_product_flash_attention_for_cpu_backward": plain(_flash_backward),
+    "bmm": unpromoted(_bmm),
+    "convolution": unpromoted(_convolution),
+    "convolution_backward": unpromoted(_convolution_backward),
+    "dot": unpromoted(_mm),
+    "linear": unpromoted(_linear),
+    "mm": unpromoted(_mm),
+    "mv": unpromoted(_mm),
+    "_trilinear": unpromoted(_trilinear),
+    "vdot": unpromoted(lambda x, y: _mm(jnp.conj(x), y)),
+    "_scaled_dot_product_flash_attention_for_cpu": unpromoted(_flash),
+    "_scaled_dot_product_flash_attention_for_cpu_backward": unpromoted(_flash_backward),
 }

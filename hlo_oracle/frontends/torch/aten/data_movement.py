@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain, typed
+from hlo_oracle.frontends.torch.aten.promotion import Operation, typed, unpromoted
 
 _END = 2**63 - 1  # PyTorch's end of a slice that has none
 
@@ -152,7 +152,7 @@ def _pad(result: Any, x: Any, padding: Sequence[int], value: Any = 0) -> Any:
 
 
 def _triangle(function: Any) -> Operation:
-    return plain(lambda x, diagonal=0: function(x, diagonal))
+    return unpromoted(lambda x, diagonal=0: function(x, diagonal))
 
 
 def _triangle_indices(function: Any) -> Operation:
@@ -237,7 +237,7 @@ def _iota(result: Any, length: int, *, start: int, step: int, **named: Any) -> A
     return lax.iota(result, length) * jnp.asarray(step, result) + jnp.asarray(start, result)
 
 
-_SAME = plain(lambda x, *rest, **named: x)
+_SAME = unpromoted(lambda x, *rest, **named: x)
 
 # Those that PyTorch computes without moving anything, as views of their first argument.
 VIEWS = frozenset(
@@ -250,37 +250,37 @@ OPS: dict[str, Operation] = {
     "_unsafe_view": typed(_view),
     "reshape": typed(_view),
     "_reshape_copy": typed(_view),
-    "permute": plain(_permute),
-    "transpose": plain(_transpose),
-    "t": plain(_transpose),
-    "unsqueeze": plain(lambda x, dim: jnp.expand_dims(x, dim)),
-    "squeeze": plain(_squeeze),
-    "broadcast_in_dim": plain(_broadcast_in_dim),
+    "permute": unpromoted(_permute),
+    "transpose": unpromoted(_transpose),
+    "t": unpromoted(_transpose),
+    "unsqueeze": unpromoted(lambda x, dim: jnp.expand_dims(x, dim)),
+    "squeeze": unpromoted(_squeeze),
+    "broadcast_in_dim": unpromoted(_broadcast_in_dim),
     "view_of": _SAME,
     "iota": typed(_iota),
-    "expand": plain(_expand),
-    "slice": plain(_slice),
-    "slice_scatter": plain(_slice_scatter),
-    "select": plain(_select),
-    "select_scatter": plain(_select_scatter),
-    "diagonal": plain(_diagonal),
-    "diagonal_scatter": plain(_diagonal_scatter),
+    "expand": unpromoted(_expand),
+    "slice": unpromoted(_slice),
+    "slice_scatter": unpromoted(_slice_scatter),
+    "select": unpromoted(_select),
+    "select_scatter": unpromoted(_select_scatter),
+    "diagonal": unpromoted(_diagonal),
+    "diagonal_scatter": unpromoted(_diagonal_scatter),
     "cat": typed(_cat),
-    "stack": plain(lambda arrays, dim=0: jnp.stack(arrays, axis=dim)),
-    "split": plain(_split),
-    "split_with_sizes": plain(_split),
-    "unbind": plain(_unbind),
-    "unfold": plain(_unfold),
-    "flip": plain(lambda x, dims: jnp.flip(x, tuple(dims))),
-    "roll": plain(_roll),
-    "repeat": plain(_repeat),
+    "stack": unpromoted(lambda arrays, dim=0: jnp.stack(arrays, axis=dim)),
+    "split": unpromoted(_split),
+    "split_with_sizes": unpromoted(_split),
+    "unbind": unpromoted(_unbind),
+    "unfold": unpromoted(_unfold),
+    "flip": unpromoted(lambda x, dims: jnp.flip(x, tuple(dims))),
+    "roll": unpromoted(_roll),
+    "repeat": unpromoted(_repeat),
     "constant_pad_nd": typed(_pad),
     "tril_indices": _triangle_indices(np.tril_indices),
     "triu_indices": _triangle_indices(np.triu_indices),
     "tril": _triangle(jnp.tril),
     "triu": _triangle(jnp.triu),
-    "view_as_complex": plain(_as_complex),
-    "view_as_real": plain(_as_pairs),
+    "view_as_complex": unpromoted(_as_complex),
+    "view_as_real": unpromoted(_as_pairs),
     "clone": _SAME,
     "alias": _SAME,
     "detach": _SAME,
@@ -303,8 +303,8 @@ OPS: dict[str, Operation] = {
     "zeros": _filled(0),
     "_efficientzerotensor": _filled(0),
     "_new_zeros_with_same_feature_meta": typed(_zeros_of_tangent),
-    "is_same_size": plain(lambda x, other: x.shape == other.shape),
-    "_has_same_storage_numel": plain(lambda x, other: x.size == other.size),
+    "is_same_size": unpromoted(lambda x, other: x.shape == other.shape),
+    "_has_same_storage_numel": unpromoted(lambda x, other: x.size == other.size),
     "fft_fftfreq": typed(_frequencies),
     "fft_rfftfreq": typed(_half_frequencies),
     "ones": _filled(1),

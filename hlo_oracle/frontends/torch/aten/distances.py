@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 
 def _norm(difference: Any, p: float) -> Any:
@@ -79,9 +79,9 @@ def _pdist_backward(gradient: Any, x: Any, p: float, distance: Any) -> Any:
 
 
 OPS: dict[str, Operation] = {
-    "_cdist_forward": plain(_cdist),
-    "_cdist_backward": plain(_cdist_backward),
-    "dist": plain(_dist),
-    "_pdist_forward": plain(_pdist),
-    "_pdist_backward": plain(_pdist_backward),
+    "_cdist_forward": unpromoted(_cdist),
+    "_cdist_backward": unpromoted(_cdist_backward),
+    "dist": unpromoted(_dist),
+    "_pdist_forward": unpromoted(_pdist),
+    "_pdist_backward": unpromoted(_pdist_backward),
 }

@@ -16,9 +16,9 @@ from hlo_oracle.frontends.torch.aten.promotion import (
     common_type,
     compared,
     is_operand,
-    plain,
     promoted,
     typed,
+    unpromoted,
 )
 
 
@@ -66,7 +66,7 @@ def _round(x: Any, *, decimals: int = 0) -> Any:
 
 def _rounded(function: Any) -> Operation:
     """Make a rounding operation that leaves integers as they are."""
-    return plain(lambda x: function(x) if _is_inexact(x) else x)
+    return unpromoted(lambda x: function(x) if _is_inexact(x) else x)
 
 
 def _clamp(result: Any, x: Any, low: Any = None, high: Any = None, **named: Any) -> Any:
@@ -163,7 +163,7 @@ def _false(x: Any) -> Any:
 
 def _test(function: Any) -> Operation:
     """Make a test of floats that is False for all integers."""
-    return plain(lambda x: function(x) if _is_inexact(x) else _false(x))
+    return unpromoted(lambda x: function(x) if _is_inexact(x) else _false(x))
 
 
 _UNARY: dict[str, Callable[..., Any]] = {
@@ -209,7 +209,7 @@ _BINARY: dict[str, Callable[..., Any]] = {
 OPS: dict[str, Operation] = {
     **{name: promoted(function) for name, function in (_UNARY | _BINARY).items()},
     **{name: compared(getattr(operator, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-    "frexp": plain(_frexp),
+    "frexp": unpromoted(_frexp),
     "ldexp": promoted(lambda x, exponent: x * jnp.exp2(exponent)),
     "polygamma": typed(_polygamma),
     "fmod": _shift(lax.rem),
@@ -218,42 +218,42 @@ OPS: dict[str, Operation] = {
     "__lshift__": _shift(lax.shift_left),
     "__rshift__": _shift(lax.shift_right_arithmetic),
     "pow.Tensor_Scalar": typed(_power_of_scalar),
-    "abs": plain(jnp.abs),
+    "abs": unpromoted(jnp.abs),
     "addcdiv": partial(_addc, combine=jnp.true_divide),
     "addcmul": partial(_addc, combine=jnp.multiply),
-    "angle": plain(jnp.angle),
-    "bitwise_not": plain(jnp.invert),
+    "angle": unpromoted(jnp.angle),
+    "bitwise_not": unpromoted(jnp.invert),
     "ceil": _rounded(jnp.ceil),
     "floor": _rounded(jnp.floor),
     "trunc": _rounded(jnp.trunc),
     "fix": _rounded(jnp.trunc),
-    "round": plain(_round),
+    "round": unpromoted(_round),
     "clamp": typed(_clamp),
     "clamp_max": typed(lambda result, x, high: _clamp(result, x, None, high)),
     "clamp_min": typed(lambda result, x, low: _clamp(result, x, low)),
     "hardtanh": typed(lambda result, x, low=-1, high=1: _clamp(result, x, low, high)),
-    "conj": plain(jnp.conj),
-    "_conj": plain(jnp.conj),
-    "_conj_physical": plain(jnp.conj),
-    "conj_physical": plain(jnp.conj),
-    "real": plain(jnp.real),
-    "imag": plain(jnp.imag),
-    "complex": plain(lax.complex),
-    "polar": plain(_polar),
-    "elu": plain(_elu),
-    "leaky_relu": plain(_leaky_relu),
-    "isfinite": plain(jnp.isfinite),
+    "conj": unpromoted(jnp.conj),
+    "_conj": unpromoted(jnp.conj),
+    "_conj_physical": unpromoted(jnp.conj),
+    "conj_physical": unpromoted(jnp.conj),
+    "real": unpromoted(jnp.real),
+    "imag": unpromoted(jnp.imag),
+    "complex": unpromoted(lax.complex),
+    "polar": unpromoted(_polar),
+    "elu": unpromoted(_elu),
+    "leaky_relu": unpromoted(_leaky_relu),
+    "isfinite": unpromoted(jnp.isfinite),
     "isinf": _test(jnp.isinf),
     "isnan": _test(jnp.isnan),
-    "signbit": plain(jnp.signbit),
-    "sign": plain(_sign),
-    "sgn": plain(jnp.sign),
+    "signbit": unpromoted(jnp.signbit),
+    "sign": unpromoted(_sign),
+    "sgn": unpromoted(jnp.sign),
     "logical_and": _logical(jnp.logical_and),
     "logical_not": _logical(jnp.logical_not),
     "logical_or": _logical(jnp.logical_or),
     "logical_xor": _logical(jnp.logical_xor),
     "masked_fill": typed(_masked_fill),
-    "nan_to_num": plain(_nan_to_num),
+    "nan_to_num": unpromoted(_nan_to_num),
     "where": typed(_where),
     "_to_copy": typed(_to_copy),
     "convert_element_type": typed(lambda result, x, dtype: _converted(x, result)),

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 _SUM, _MEAN, _MAX = range(3)  # ATen's modes
 
@@ -93,8 +93,8 @@ def _dense_backward(
 
 
 OPS: dict[str, Operation] = {
-    "_embedding_bag": plain(_embedding_bag),
-    "_embedding_bag_forward_only": plain(_embedding_bag),
-    "_embedding_bag_backward": plain(_backward),
-    "_embedding_bag_dense_backward": plain(_dense_backward),
+    "_embedding_bag": unpromoted(_embedding_bag),
+    "_embedding_bag_forward_only": unpromoted(_embedding_bag),
+    "_embedding_bag_backward": unpromoted(_backward),
+    "_embedding_bag_dense_backward": unpromoted(_dense_backward),
 }

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 
 def _taken(x: Any, dim: int, index: Any) -> Any:
@@ -85,7 +85,7 @@ def _scattered(method: str) -> Operation:
         how = {"add": "add", "multiply": "multiply", None: method}[reduce]
         return _combined(x, dim, index, source, how)
 
-    return plain(scattered)
+    return unpromoted(scattered)
 
 
 def _combined(x: Any, dim: int, index: Any, source: Any, how: str) -> Any:
@@ -135,7 +135,7 @@ def _index_write(how: str) -> Operation:
         where = (slice(None),) * (dim % x.ndim) + (index,)
         return getattr(x.at[where], how)(source, mode="drop")
 
-    return plain(written)
+    return unpromoted(written)
 
 
 def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
@@ -223,27 +223,27 @@ def _bucketize(
 
 
 OPS: dict[str, Operation] = {
-    "embedding": plain(_embedding),
-    "embedding_dense_backward": plain(_embedding_backward),
-    "index": plain(_index),
-    "_unsafe_index": plain(_index),
-    "index_put": plain(_index_put),
-    "_unsafe_index_put": plain(_index_put),
+    "embedding": unpromoted(_embedding),
+    "embedding_dense_backward": unpromoted(_embedding_backward),
+    "index": unpromoted(_index),
+    "_unsafe_index": unpromoted(_index),
+    "index_put": unpromoted(_index_put),
+    "_unsafe_index_put": unpromoted(_index_put),
     "index_add": _index_write("add"),
     "index_copy": _index_write("set"),
-    "index_fill": plain(_index_fill),
-    "index_reduce": plain(_index_reduce),
-    "index_select": plain(_taken),
-    "gather": plain(_gather),
-    "masked_scatter": plain(_masked_scatter),
-    "put": plain(_put),
+    "index_fill": unpromoted(_index_fill),
+    "index_reduce": unpromoted(_index_reduce),
+    "index_select": unpromoted(_taken),
+    "gather": unpromoted(_gather),
+    "masked_scatter": unpromoted(_masked_scatter),
+    "put": unpromoted(_put),
     "scatter": _scattered("set"),
     "scatter_add": _scattered("add"),
-    "scatter_reduce": plain(_scatter_reduce),
-    "sort": plain(_sort),
-    "argsort": plain(lambda *given, **named: _sort(*given, **named)[1]),
-    "topk": plain(_topk),
-    "searchsorted": plain(_searchsorted),
-    "bucketize": plain(_bucketize),
-    "take": plain(_take),
+    "scatter_reduce": unpromoted(_scatter_reduce),
+    "sort": unpromoted(_sort),
+    "argsort": unpromoted(lambda *given, **named: _sort(*given, **named)[1]),
+    "topk": unpromoted(_topk),
+    "searchsorted": unpromoted(_searchsorted),
+    "bucketize": unpromoted(_bucketize),
+    "take": unpromoted(_take),
 }

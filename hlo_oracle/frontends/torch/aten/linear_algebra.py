@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.lax import linalg
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 _NOTHING = (0,)  # the shape of a result that was not asked for
 
@@ -223,22 +223,22 @@ def _exponential(x: Any) -> Any:
 
 
 OPS: dict[str, Operation] = {
-    "cholesky_inverse": plain(_cholesky_inverse),
-    "cholesky_solve": plain(_cholesky_solve),
-    "linalg_cholesky_ex": plain(_cholesky),
-    "linalg_eig": plain(_eig),
-    "_linalg_eigh": plain(_eigh),
-    "_linalg_eigvals": plain(jnp.linalg.eigvals),
-    "linalg_eigvals": plain(jnp.linalg.eigvals),
-    "linalg_householder_product": plain(linalg.householder_product),
-    "linalg_lu": plain(_plu),
-    "linalg_lu_factor_ex": plain(_lu_factor),
-    "linalg_lu_solve": plain(_lu_solve),
-    "linalg_matrix_exp": plain(_exponential),
-    "linalg_pinv": plain(_pinv),
-    "linalg_qr": plain(_qr),
-    "linalg_solve_triangular": plain(_solve_triangular),
-    "_linalg_svd": plain(_svd),
-    "lu_unpack": plain(_lu_unpack),
-    "triangular_solve": plain(_triangular_solve),
+    "cholesky_inverse": unpromoted(_cholesky_inverse),
+    "cholesky_solve": unpromoted(_cholesky_solve),
+    "linalg_cholesky_ex": unpromoted(_cholesky),
+    "linalg_eig": unpromoted(_eig),
+    "_linalg_eigh": unpromoted(_eigh),
+    "_linalg_eigvals": unpromoted(jnp.linalg.eigvals),
+    "linalg_eigvals": unpromoted(jnp.linalg.eigvals),
+    "linalg_householder_product": unpromoted(linalg.householder_product),
+    "linalg_lu": unpromoted(_plu),
+    "linalg_lu_factor_ex": unpromoted(_lu_factor),
+    "linalg_lu_solve": unpromoted(_lu_solve),
+    "linalg_matrix_exp": unpromoted(_exponential),
+    "linalg_pinv": unpromoted(_pinv),
+    "linalg_qr": unpromoted(_qr),
+    "linalg_solve_triangular": unpromoted(_solve_triangular),
+    "_linalg_svd": unpromoted(_svd),
+    "lu_unpack": unpromoted(_lu_unpack),
+    "triangular_solve": unpromoted(_triangular_solve),
 }

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 _NONE, _MEAN = range(2)  # of ATen's reductions; the third one is a sum
 
@@ -66,7 +66,7 @@ def _multi_margin_backward(gradient: Any, x: Any, target: Any, *rest: Any) -> An
 
 
 OPS: dict[str, Operation] = {
-    "multi_margin_loss_backward": plain(_multi_margin_backward),
-    "multilabel_margin_loss_forward": plain(_multilabel),
-    "multilabel_margin_loss_backward": plain(_multilabel_backward),
+    "multi_margin_loss_backward": unpromoted(_multi_margin_backward),
+    "multilabel_margin_loss_forward": unpromoted(_multilabel),
+    "multilabel_margin_loss_backward": unpromoted(_multilabel_backward),
 }

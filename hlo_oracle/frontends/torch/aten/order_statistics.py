@@ -11,7 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 
 def _at(x: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
@@ -57,7 +57,7 @@ def _median(skips_nan: bool) -> Operation:
             return x, jnp.zeros((), "int64")
         return _lower_middle(x, dim % x.ndim, keepdim, skips_nan)
 
-    return plain(median)
+    return unpromoted(median)
 
 
 def _mode(x: Any, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
@@ -83,8 +83,8 @@ def _mode(x: Any, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
 
 
 OPS: dict[str, Operation] = {
-    "kthvalue": plain(_kth),
+    "kthvalue": unpromoted(_kth),
     "median": _median(skips_nan=False),
-    "mode": plain(_mode),
+    "mode": unpromoted(_mode),
     "nanmedian": _median(skips_nan=True),
 }

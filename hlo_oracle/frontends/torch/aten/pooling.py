@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 
 class Windows:
@@ -257,7 +257,7 @@ def _fft_c2r(x: Any, dims: Sequence[int], normalization: int, last_size: int) ->
 
 
 def _per_rank(name: str, function: Any, ranks: Sequence[int] = (1, 2, 3)) -> dict[str, Operation]:
-    return {name.format(n): plain(partial(function, n)) for n in ranks}
+    return {name.format(n): unpromoted(partial(function, n)) for n in ranks}
 
 
 OPS: dict[str, Operation] = {
@@ -267,12 +267,12 @@ OPS: dict[str, Operation] = {
     **_per_rank("avg_pool{}d_backward", _avg_pool_backward, (2, 3)),
     **_per_rank("_adaptive_avg_pool{}d_backward", _adaptive_avg_pool_backward, (2, 3)),
     **_per_rank("adaptive_max_pool{}d_backward", _max_pool_backward, (2, 3)),
-    "adaptive_max_pool2d": plain(_adaptive_max_pool),
-    "adaptive_max_pool3d": plain(_adaptive_max_pool),
-    "_adaptive_avg_pool2d": plain(_adaptive_avg_pool),
-    "_adaptive_avg_pool3d": plain(_adaptive_avg_pool),
-    "adaptive_avg_pool1d": plain(_adaptive_avg_pool),
-    "_fft_c2c": plain(_fft_c2c),
-    "_fft_r2c": plain(_fft_r2c),
-    "_fft_c2r": plain(_fft_c2r),
+    "adaptive_max_pool2d": unpromoted(_adaptive_max_pool),
+    "adaptive_max_pool3d": unpromoted(_adaptive_max_pool),
+    "_adaptive_avg_pool2d": unpromoted(_adaptive_avg_pool),
+    "_adaptive_avg_pool3d": unpromoted(_adaptive_avg_pool),
+    "adaptive_avg_pool1d": unpromoted(_adaptive_avg_pool),
+    "_fft_c2c": unpromoted(_fft_c2c),
+    "_fft_r2c": unpromoted(_fft_r2c),
+    "_fft_c2r": unpromoted(_fft_c2r),
 }

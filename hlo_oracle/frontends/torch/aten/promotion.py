@@ -60,7 +60,7 @@ def common_type(*operands: Any) -> Any:
     return best
 
 
-def plain(function: Callable[..., Any]) -> Operation:
+def unpromoted(function: Callable[..., Any]) -> Operation:
     """Make an operation without promotion."""
 
     def operation(result: Any, *arguments: Any, **named: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 
 def _rounded(x: Any, scale: Any, zero: Any, low: int, high: int) -> tuple[Any, Any]:
@@ -40,7 +40,7 @@ def _by_tensors(
 
 
 OPS: dict[str, Operation] = {
-    "fake_quantize_per_channel_affine_cachemask": plain(_per_channel),
-    "fake_quantize_per_tensor_affine_cachemask": plain(_rounded),
-    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": plain(_by_tensors),
+    "fake_quantize_per_channel_affine_cachemask": unpromoted(_per_channel),
+    "fake_quantize_per_tensor_affine_cachemask": unpromoted(_rounded),
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": unpromoted(_by_tensors),
 }

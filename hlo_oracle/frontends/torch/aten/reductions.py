@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain, typed
+from hlo_oracle.frontends.torch.aten.promotion import Operation, typed, unpromoted
 
 Dimensions = int | Sequence[int] | None
 
@@ -36,7 +36,7 @@ def _same(function: Callable[..., Any]) -> Operation:
     def reduced(x: Any, dim: Dimensions = None, keepdim: bool = False) -> Any:
         return function(x, axis=_axes(x, dim), keepdims=keepdim)
 
-    return plain(reduced)
+    return unpromoted(reduced)
 
 
 def _picked(best: Callable[..., Any], place: Callable[..., Any]) -> Operation:
@@ -50,7 +50,7 @@ def _picked(best: Callable[..., Any], place: Callable[..., Any]) -> Operation:
         places = place(x, axis=dim, keepdims=keepdim)
         return best(x, axis=dim, keepdims=keepdim), places
 
-    return plain(picked)
+    return unpromoted(picked)
 
 
 def _place(function: Callable[..., Any]) -> Operation:
@@ -59,7 +59,7 @@ def _place(function: Callable[..., Any]) -> Operation:
             return jnp.zeros((), "int64")
         return function(x, axis=dim, keepdims=keepdim)
 
-    return plain(placed)
+    return unpromoted(placed)
 
 
 def _moments(x: Any, dim: Dimensions, correction: Any, keepdim: bool) -> tuple[Any, Any]:
@@ -179,7 +179,7 @@ OPS: dict[str, Operation] = {
     "any": _same(jnp.any),
     "argmax": _place(jnp.argmax),
     "argmin": _place(jnp.argmin),
-    "aminmax": plain(
+    "aminmax": unpromoted(
         lambda x, *, dim=None, keepdim=False: (
             jnp.min(x, axis=dim, keepdims=keepdim),
             jnp.max(x, axis=dim, keepdims=keepdim),
@@ -189,10 +189,10 @@ OPS: dict[str, Operation] = {
     "cummin": _extreme(jnp.less),
     "cumprod": _cumulative(lax.cumprod),
     "cumsum": _cumulative(lax.cumsum),
-    "count_nonzero": plain(lambda x, dim=None: jnp.count_nonzero(x, axis=_axes(x, dim))),
+    "count_nonzero": unpromoted(lambda x, dim=None: jnp.count_nonzero(x, axis=_axes(x, dim))),
     "linalg_vector_norm": typed(_norm),
     "logcumsumexp": _cumulative(lax.cumlogsumexp),
-    "logsumexp": plain(
+    "logsumexp": unpromoted(
         lambda x, dim, keepdim=False: jax.nn.logsumexp(x, axis=_axes(x, dim), keepdims=keepdim)
     ),
     "max": _picked(jnp.max, jnp.argmax),
@@ -201,13 +201,13 @@ OPS: dict[str, Operation] = {
     "min": _picked(jnp.min, jnp.argmin),
     "min.other": typed(lambda result, x, y: jnp.minimum(jnp.asarray(x, result), y)),
     "prod": _wide(jnp.prod),
-    "std": plain(_std),
+    "std": unpromoted(_std),
     "sum": _wide(jnp.sum),
-    "var": plain(_var),
-    "var_mean": plain(_variance),
-    "_softmax": plain(_softmax),
-    "_log_softmax": plain(_log_softmax),
-    "_safe_softmax": plain(lambda x, dim, dtype=None: _safe_softmax(x, dim)),
+    "var": unpromoted(_var),
+    "var_mean": unpromoted(_variance),
+    "_softmax": unpromoted(_softmax),
+    "_log_softmax": unpromoted(_log_softmax),
+    "_safe_softmax": unpromoted(lambda x, dim, dtype=None: _safe_softmax(x, dim)),
     "_softmax_backward_data": typed(_softmax_backward),
     "_log_softmax_backward_data": typed(_log_softmax_backward),
 }

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 _LINEAR, _NEAREST, _CUBIC = range(3)  # ATen's modes of grid_sampler
 _ZEROS, _BORDER, _REFLECTION = range(3)  # and of what lies beyond the array
@@ -195,19 +195,19 @@ def _grid_sampler_backward(gradient: Any, x: Any, grid: Any, *rest: Any) -> list
 
 
 def _backward(taps: Any, has_corners: bool = True) -> Operation:
-    return plain(partial(_upsample_backward, taps, has_corners))
+    return unpromoted(partial(_upsample_backward, taps, has_corners))
 
 
 OPS: dict[str, Operation] = {
-    "grid_sampler_3d": plain(_grid_sampler),
-    "grid_sampler_2d_backward": plain(_grid_sampler_backward),
-    "grid_sampler_3d_backward": plain(_grid_sampler_backward),
-    "replication_pad1d_backward": plain(_replication_pad_backward),
-    "replication_pad2d_backward": plain(_replication_pad_backward),
-    "replication_pad3d_backward": plain(_replication_pad_backward),
-    "upsample_bilinear2d": plain(partial(_upsample, _linear_taps, True)),
-    "upsample_linear1d": plain(partial(_upsample, _linear_taps, True)),
-    "upsample_trilinear3d": plain(partial(_upsample, _linear_taps, True)),
+    "grid_sampler_3d": unpromoted(_grid_sampler),
+    "grid_sampler_2d_backward": unpromoted(_grid_sampler_backward),
+    "grid_sampler_3d_backward": unpromoted(_grid_sampler_backward),
+    "replication_pad1d_backward": unpromoted(_replication_pad_backward),
+    "replication_pad2d_backward": unpromoted(_replication_pad_backward),
+    "replication_pad3d_backward": unpromoted(_replication_pad_backward),
+    "upsample_bilinear2d": unpromoted(partial(_upsample, _linear_taps, True)),
+    "upsample_linear1d": unpromoted(partial(_upsample, _linear_taps, True)),
+    "upsample_trilinear3d": unpromoted(partial(_upsample, _linear_taps, True)),
     "upsample_bicubic2d_backward": _backward(_cubic_taps),
     "upsample_bilinear2d_backward": _backward(_linear_taps),
     "upsample_linear1d_backward": _backward(_linear_taps),
