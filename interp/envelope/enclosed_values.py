@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hlo.module import Instruction
-from hlo.replica_groups import SourceTargetPairs
 from hlo.types import ArrayShape, Shape, TupleShape
-from interp.envelope import budget
 from interp.envelope.blocks import is_uniform
 from interp.envelope.enclosure import (
-    WITHOUT_ZERO,
     Enclosure,
     Value,
     all_certain,
@@ -25,10 +20,6 @@ from interp.envelope.enclosure import (
     moved,
     point,
 )
-from interp.envelope.interval_rules import flushed
-from interp.values import mapped
-
-_FOLDED = frozenset(("all-reduce", "all-reduce-start", "reduce-scatter"))
 
 
 def points(value: Any) -> Value:
@@ -122,29 +113,3 @@ def open_elements(value: Value) -> int:
     if not at_bottom.any():
         return 0
     return int((at_bottom & (value.high == largest(value.element_type))).sum())
-
-
-def received(instruction: Instruction, result: Value) -> Value:
-    """Admit what a compiler may make of zeros that no rank sends, and of numbers that are added up,
-    though there is one."""
-    given = instruction.attributes
-    if instruction.opcode in _FOLDED:
-        return mapped(_folded, result)
-    if given.get("source_target_pairs") == SourceTargetPairs() and not given.get("slice_sizes"):
-        return mapped(_zeros, result)
-    return result
-
-
-def _folded(value: Enclosure | None) -> Enclosure | None:
-    """Admit zero for a subnormal, as of any arithmetic; a type that has none keeps its numbers."""
-    if value is None or value.element_type.name == WITHOUT_ZERO:
-        return value
-    return flushed(value)
-
-
-def _zeros(value: Enclosure | None) -> Enclosure | None:
-    """Admit NaN in the type that has no zero, beside the number whose bits are zero: what nobody
-    sends is those bits, or 0 converted to the type."""
-    if value is None or value.element_type.name != WITHOUT_ZERO or budget.current() is budget.EXACT:
-        return value
-    return replace(value, nan=np.ones_like(value.nan))

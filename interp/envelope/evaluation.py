@@ -43,12 +43,12 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.exact_loops import exact_loops, limited
 from interp.envelope.interval_rules import moved_in_f32
+from interp.envelope.ops import collective
 from interp.envelope.rewritten_products import ConstantFactors, admitted_of_masks, masks
 from interp.envelope.watching import Watched, Watcher
 from interp.evaluator import Evaluation
 from interp.ops import random
 from interp.planner import is_scalar
-from interp.values import mapped
 
 _MOVES = having(MOVES)
 # How many leading operands are data (-1: all), where not the first alone; the others are indices.
@@ -57,7 +57,6 @@ _SAME_SCALAR = having(SAME_SCALAR)
 _OPAQUE = having(OPAQUE)  # the interpreter's functions of these take enclosures as they are
 # A single rank receives its own operand; ragged-all-to-all has operands that are offsets and sizes.
 _EXCHANGES = having(EXCHANGES) - {"ragged-all-to-all"}
-_SLICED = frozenset(("collective-permute", "collective-permute-start"))
 _MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many elements
 
 
@@ -216,7 +215,8 @@ class Enclosing:
             count = _MOVED.get(instruction.opcode, 1)
             return self._moved(op, instruction, operands, first, count)
         if instruction.opcode in _EXCHANGES:
-            return self._exchanged(op, instruction, operands, first)
+            given = keywords(self._module, instruction, self._exact.enter)
+            return collective.received(op, instruction, operands, given, first)
         return self._lifted(op, instruction, operands, first)
 
     def _is_exact_loop(
@@ -238,29 +238,6 @@ class Enclosing:
             watched = self._watched.loop if is_loop else self._watched.conditional
             return watched(instruction, given)
         return given
-
-    def _exchanged(
-        self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
-    ) -> Value:
-        """Apply a collective op as the only rank, to low ends, high ends and NaN masks."""
-        given = keywords(self._module, instruction, self._exact.enter)
-        # The starts of slices are the same for all parts.
-        has_starts = instruction.opcode in _SLICED and given.get("slice_sizes")
-        count = 2 if has_starts else len(operands)
-        starts = [enclosed_values.lows(x) for x in operands[count:]]
-        low, high, nan = (
-            call(
-                op,
-                instruction,
-                [*(mapped(part, x) for x in operands[:count]), *starts],
-                given,
-                first,
-            )
-            for part in bounded_enclosures.PARTS
-        )
-        result = _assembled(low, low if all(map(_is_point, operands)) else high, nan)
-        result = enclosed_values.received(instruction, result)
-        return result if all(map(enclosed_values.certain, operands[count:])) else unknown(result)
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
         def entered(*arguments: Value) -> Value:
@@ -383,13 +360,3 @@ def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
         return anything(dims, element_type)
     low, high = min(x.low.min() for x in values), max(x.high.max() for x in values)
     return Enclosure(*(np.broadcast_to(part, dims) for part in (low, high, np.False_)))
-
-
-def _is_point(value: Value) -> bool:
-    return all(map(_is_point, value)) if isinstance(value, tuple) else value.is_point
-
-
-def _assembled(low: Value, high: Value, nan: Value) -> Value:
-    if isinstance(low, tuple):
-        return tuple(map(_assembled, low, high, nan))
-    return Enclosure(low, low if high is low else high, nan)
