@@ -45,6 +45,8 @@ _WITHOUT = (
     "aten.upsample_bilinear2d.default", "aten.upsample_bilinear2d.vec",
     "aten.upsample_linear1d.default", "aten.upsample_linear1d.vec",
     "aten.upsample_trilinear3d.default", "aten.upsample_trilinear3d.vec",
+    # It is a choice by a comparison of indices.
+    "aten.select_scatter.default",
     # It counts class 0 for each place of a row that lists no class.
     "aten.multilabel_margin_loss_forward.default",
 )  # fmt: skip

@@ -18,6 +18,7 @@ from hlo_oracle.frontends.torch.graphs import at_line, op_name
 from hlo_oracle.frontends.torch.reads import Reads, require_same
 from hlo_oracle.frontends.torch.tensors import array_of
 from hlo_oracle.frontends.torch.tracing import Tracing
+from hlo_oracle.frontends.torch.unwritten import require_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:
     for node in [*_written(module.graph), *_checks(module.graph)]:
         module.graph.erase_node(node)
     module.graph.eliminate_dead_code()  # derivatives of derivatives have tensors of sizes alone
+    require_written(module.graph)
     nodes = graphs.computing(module.graph)
     for node in nodes:
         if (why := graphs.reason_against(node)) is not None:

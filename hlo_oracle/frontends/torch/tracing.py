@@ -19,6 +19,7 @@ from torch.utils import _pytree
 from hlo.errors import Error, Unsupported
 from hlo_oracle.frontends.torch import data_sizes, decompositions, strided
 from hlo_oracle.frontends.torch.captured import Capturing
+from hlo_oracle.frontends.torch.composites import WrittenOut
 from hlo_oracle.frontends.torch.graphs import op_name
 from hlo_oracle.frontends.torch.reads import Reads, SingleNumbers
 
@@ -113,7 +114,7 @@ class Tracing:
         positional, named = _pytree.tree_unflatten(filled, self._structure)
         outside = list(zip(self.tensors[self._given :], given[self._given :], strict=True))
         refusing = SingleNumbers() if self._with_numbers else nullcontext()
-        with refusing, Capturing(outside, given) as capturing:
+        with refusing, Capturing(outside, given) as capturing, WrittenOut():
             value = (
                 torch.func.functional_call(self._function, own, positional, named)
                 if self._state

@@ -202,3 +202,43 @@ def test_interpolations_are_those_of_the_kernels(mode: str) -> None:
         torch.manual_seed(seed)
         x = torch.randn(1, 2, *[6] * rank)
         assert not ho.check(lambda x: F.interpolate(x, scale_factor=1.5, mode=mode), x).outside
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("lengths", [((9, 7), (3, 2)), ([9, 7], [3, 0]), "tensors"])
+def test_alignments_and_their_gradients(lengths: Any, reduction: str) -> None:
+    """ATen makes a tensor of a list of lengths, which a trace does not see."""
+    draw = torch.Generator().manual_seed(0)
+    scores = torch.randn((9, 2, 5), generator=draw)
+    targets = torch.randint(1, 5, (2, 3), generator=draw)
+    given = (torch.tensor([9, 7]), torch.tensor([3, 2])) if lengths == "tensors" else lengths
+
+    def loss_and_gradient(x: Any, targets: Any) -> Any:
+        x = x.clone().requires_grad_()
+        loss = torch.nn.functional.ctc_loss(
+            x.log_softmax(-1), targets, *given, reduction=reduction, zero_infinity=True
+        )
+        return loss, *torch.autograd.grad(loss.sum(), x)
+
+    assert ho.check(loss_and_gradient, scores, targets)
+
+
+def test_memory_that_nothing_has_written_is_no_part_of_a_program() -> None:
+    x = torch.ones(3)
+    for reading in (
+        lambda x: torch.empty(3).clamp(min=1) * x,
+        lambda x: torch.empty_like(x),
+        lambda x: x + torch.empty(2, 3)[0],
+    ):
+        with pytest.raises(Unsupported, match="reads memory that nothing has written"):
+            ho.check(reading, x)
+
+
+def written(x: Any) -> Any:
+    made = torch.empty(2, 3)
+    made[0], made[1] = x, 2
+    return made, torch.empty(3).copy_(x), x + torch.zeros_like(torch.empty(3)), torch.empty(0)
+
+
+def test_memory_that_is_written_may_be_read() -> None:
+    assert ho.check(written, torch.ones(3))

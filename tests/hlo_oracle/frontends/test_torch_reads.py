@@ -7,6 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: hlo-oracle[torch]")
 
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence  # noqa: E402
+
 import hlo_oracle as ho  # noqa: E402 (after the skip)
 from hlo.errors import Error, Unsupported  # noqa: E402 (after the skip)
 
@@ -15,6 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 X = torch.randn((6, 3), generator=torch.Generator().manual_seed(0))
 ROWS = torch.tensor([True, False, True, True, False, False])
 TWO = torch.tensor(2)
+LENGTHS = torch.tensor([2, 6, 1, 5])
 
 
 def halved_until_small(x: Any) -> Any:
@@ -64,6 +67,27 @@ def unique(x: Any) -> Any:
     return torch.unique(x, return_inverse=True, return_counts=True)
 
 
+def packed(x: Any, lengths: Any) -> Any:
+    return pad_packed_sequence(pack_padded_sequence(x, lengths, batch_first=True))
+
+
+class Packed(torch.nn.Module):
+    """A recurrent network over sequences of different lengths, in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = torch.nn.GRU(3, 2, bidirectional=True)
+
+    def forward(self, x: Any, lengths: Any) -> Any:
+        rows, last = self.gru(pack_padded_sequence(x, lengths, enforce_sorted=False))
+        return pad_packed_sequence(rows, padding_value=-1.0, total_length=7)[0], last
+
+
+def gradient_of_packed(x: Any, lengths: Any) -> Any:
+    x = x.clone().requires_grad_()
+    return torch.autograd.grad(packed(x, lengths)[0].square().sum(), x)
+
+
 PATHS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "a loop until something holds": (halved_until_small, (X,)),
     "branches": (by_branches, (X,)),
@@ -87,6 +111,21 @@ SIZES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "unique of nothing": (unique, (torch.zeros(0, 2),)),
     "unique of NaN and zeros": (torch.unique, (torch.tensor([1, torch.nan, torch.nan, -0.0, 0]),)),
     "unique_consecutive": (torch.unique_consecutive, (torch.tensor([1, 1, 2, 1]),)),
+    "unique rows": (
+        lambda x: torch.unique(x, dim=0, return_inverse=True, return_counts=True),
+        (torch.tensor([[2, 1, 1], [0, 2, 0], [2, 1, 0], [0, 2, 0], [2, 1, 1]]),),
+    ),
+    "unique columns": (lambda x: torch.unique(x, dim=1), (X.round(),)),
+    "unique_consecutive of rows": (
+        lambda x: torch.unique_consecutive(x, dim=0, return_inverse=True),
+        (torch.tensor([[1, 2], [1, 2], [1, 1], [1, 2]]),),
+    ),
+    "packed sequences": (packed, (X[:, :, None], torch.tensor([3, 3, 2, 2, 1, 1]))),
+    "a gradient of packed sequences": (
+        gradient_of_packed,
+        (X[:, :, None], torch.tensor([3, 2, 2, 2, 1, 1])),
+    ),
+    "a network over packed sequences": (Packed(), (X[:, None].expand(6, 4, 3), LENGTHS)),
     "repeat_interleave": (
         lambda x, counts: torch.repeat_interleave(x, counts, dim=0),
         (X, torch.tensor([0, 1, 2, 0, 3, 1])),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hlo_oracle.frontends.torch.aten import (
     contraction,
     counting,
+    ctc,
     data_movement,
     distances,
     elementwise,
@@ -23,7 +24,7 @@ from hlo_oracle.frontends.torch.aten.promotion import Operation
 _FAMILIES = (
     elementwise, reductions, data_movement, indexing, contraction, pooling, linear_algebra,
     order_statistics, counting, embedding_bag, distances, quantization, resampling,
-    losses,
+    losses, ctc,
 )  # fmt: skip
 _OPS: dict[str, Operation] = {
     name: operation for family in _FAMILIES for name, operation in family.OPS.items()
