@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,6 +20,8 @@ WIDTHS = {
     "-march=skylake-avx512": ("avx512f", "avx512bw", "avx512vl", "avx512dq"),
     "-march=native": (),
 }
+# Those that are installed: a sample of the cases is not to be of others.
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["gcc"]
 EMULATED = {
     "aarch64-linux-gnu-gcc": "qemu-aarch64",
     "powerpc64le-linux-gnu-gcc": "qemu-ppc64le",

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from every_width import EMULATED, WIDTHS, status
+from every_width import COMPILERS, EMULATED, WIDTHS, status
 
 from fuzz.compilers.processors import own_features
 
@@ -27,6 +27,7 @@ _SOURCE = """
 
 enum { MOST_ROWS = 30, MOST_COLUMNS = 70, MOST_STEPS = 270, ROOM = MOST_COLUMNS + 64 };
 enum { PAGES = 2048 }; /* elements */
+enum { MOST_ROWS_IN_PLACE = 85, IN_PLACE = 33 * 1024 };
 
 static uint32_t pairs(uint32_t a, uint32_t b) {
     return (uint32_t)((int16_t)a * (int16_t)b) +
@@ -40,8 +41,8 @@ static uint32_t pairs(uint32_t a, uint32_t b) {
 /* Whether left factors lie row by row or step by step, right ones step by step or column by column,
  * and whether the steps are two segments apart; or rows are pages apart. */
 #define TEST(name, T)                                                                           \\
-    static T x_##name[MOST_ROWS * PAGES], y_##name[MOST_COLUMNS * MOST_STEPS];                  \\
-    static T panels_##name[ROOM * MOST_STEPS], c_##name[MOST_ROWS * MOST_COLUMNS];              \\
+    static T x_##name[MOST_ROWS * PAGES], y_##name[IN_PLACE];                                   \\
+    static T panels_##name[ROOM * MOST_STEPS], c_##name[MOST_ROWS_IN_PLACE * MOST_COLUMNS];     \\
     static int wrong_##name(int64_t m, int64_t n, int64_t k, int form) {                        \\
         const int64_t row = form & 8 ? PAGES : form & 1 ? 1 : k;                                \\
         const int64_t step = form & 8 || !(form & 1) ? 1 : m;                                   \\
@@ -64,12 +65,27 @@ static uint32_t pairs(uint32_t a, uint32_t b) {
         }                                                                                       \\
         return wrong;                                                                           \\
     }                                                                                           \\
+    /* Right factors are read where they lie, or copied if many rows do. */                     \\
+    static int wrong_in_place_##name(int64_t m, int64_t n, int64_t k, int64_t pitch) {          \\
+        int wrong = 0;                                                                          \\
+        hlo_gemm_##name(x_##name, k, 1, y_##name, pitch, m, n, k, c_##name, n);                 \\
+        for (int64_t i = 0; i < m; ++i) {                                                       \\
+            for (int64_t j = 0; j < n; ++j) {                                                   \\
+                T sum = 0;                                                                      \\
+                for (int64_t t = 0; t < k; ++t) {                                               \\
+                    sum += PRODUCT_##name(x_##name[i * k + t], y_##name[t * pitch + j]);        \\
+                }                                                                               \\
+                wrong += sum != c_##name[i * n + j];                                            \\
+            }                                                                                   \\
+        }                                                                                       \\
+        return wrong;                                                                           \\
+    }                                                                                           \\
     static int all_wrong_##name(void) {                                                         \\
         int wrong = 0;                                                                          \\
         for (int i = 0; i < MOST_ROWS * PAGES; ++i) {                                           \\
             x_##name[i] = (T)(i * 37 % 101 - 50);                                               \\
         }                                                                                       \\
-        for (int i = 0; i < MOST_COLUMNS * MOST_STEPS; ++i) {                                   \\
+        for (int i = 0; i < IN_PLACE; ++i) {                                                    \\
             y_##name[i] = (T)(i * 53 % 103 - 51);                                               \\
         }                                                                                       \\
         for (int64_t m = 1; m <= MOST_ROWS; m += 1 + m / 3) {                                   \\
@@ -80,6 +96,10 @@ static uint32_t pairs(uint32_t a, uint32_t b) {
                     }                                                                           \\
                 }                                                                               \\
             }                                                                                   \\
+        }                                                                                       \\
+        for (int64_t m = 5; m <= MOST_ROWS_IN_PLACE; m += 16) {                                 \\
+            wrong += wrong_in_place_##name(m, 64, 259, 64);                                     \\
+            wrong += wrong_in_place_##name(m, 48, 33, 1024);                                    \\
         }                                                                                       \\
         return wrong;                                                                           \\
     }
@@ -96,7 +116,7 @@ int main(void) {
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_edges_in_vectors_of_each_width(compiler: str, width: str, tmp_path: Path) -> None:
     if not set(WIDTHS[width]) <= own_features():
         pytest.skip("the processor has no such instructions")

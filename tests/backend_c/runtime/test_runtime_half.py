@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from every_width import WIDTHS, status
+from every_width import COMPILERS, WIDTHS, status
 
 from fuzz.compilers.processors import own_features
 
@@ -70,7 +70,7 @@ int main(void) {
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize(("flag", "needed"), WIDTHS.items(), ids=WIDTHS)
 def test_rows_are_converted_as_numbers_are(
     flag: str, needed: tuple[str, ...], compiler: str, tmp_path: Path
