@@ -166,20 +166,26 @@
     }
 
 /* Right factors that are read in place lie rows apart: at a pitch of pages in the same few sets of
- * the L1 cache, at others on pages of their own. What more than some tiles of rows read is copied,
- * a panel at a time, to where its steps lie side by side ([48,1024]@[1024,1024], AVX2: 28 to 65
- * Gflop/s, [128,768]@[768,768]: 58 to 80). */
-#define HLO_GEMM_COPY_PANEL(name, T)                                                               \
+ * the caches, at others on pages of their own. What more than some tiles of rows read is copied to
+ * panels first, 256 bytes of a row at a time ([8,256]@[256,1024], AVX2: 19 to 35 Gflop/s,
+ * [16,1024]@[1024,1024]: 30 to 47, [48,768]@[768,768]: 45 to 60). */
+#define HLO_GEMM_COPY_PANELS(name, T)                                                              \
     HLO_FUNCTION int hlo_gemm_##name##_is_copied(int64_t pitch, int64_t rows) {                    \
         const int are_pages = pitch * (int64_t)sizeof(T) % HLO_GEMM_PAGE == 0;                     \
-        return HLO_GEMM_BYTES && pitch != 0 && rows > (are_pages ? 3 : 5) * HLO_GEMM_ROWS;         \
+        const int64_t few = are_pages ? HLO_GEMM_FEW_TILES_OF_PAGES : HLO_GEMM_FEW_TILES;          \
+        return HLO_GEMM_BYTES && pitch != 0 && rows > few * HLO_GEMM_ROWS;                         \
     }                                                                                              \
-    HLO_FUNCTION void hlo_gemm_##name##_copy_panel(const T *HLO_RESTRICT from, int64_t pitch,      \
-                                                   int64_t steps, T *HLO_RESTRICT into) {          \
+    HLO_FUNCTION void hlo_gemm_##name##_copy_panels(const T *HLO_RESTRICT from, int64_t pitch,     \
+                                                    int64_t panels, int64_t steps,                 \
+                                                    T *HLO_RESTRICT into) {                        \
+        const int64_t wide = HLO_GEMM_COLUMNS(T);                                                  \
         for (int64_t step = 0; step < steps; ++step) {                                             \
-            HLO_PREFETCH(from + (step + HLO_GEMM_AHEAD) * pitch);                                  \
-            memcpy(into + step * HLO_GEMM_COLUMNS(T), from + step * pitch,                         \
-                   HLO_GEMM_COLUMNS(T) * sizeof(T));                                               \
+            const T *row = from + step * pitch;                                                    \
+            for (int64_t panel = 0; panel < panels; ++panel) {                                     \
+                HLO_PREFETCH(row + HLO_GEMM_AHEAD * pitch + panel * wide);                         \
+                memcpy(into + (panel * steps + step) * wide, row + panel * wide,                   \
+                       HLO_GEMM_COLUMNS(T) * sizeof(T));                                           \
+            }                                                                                      \
         }                                                                                          \
     }
 
@@ -234,7 +240,7 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
                              hlo_gemm_##name##_is_apart(row_pitch, rows, columns);                 \
         T copy[HLO_GEMM_BYTES ? HLO_GEMM_COPIED_ROWS * HLO_GEMM_COPIED_PITCH : 1];                 \
         const int is_copied = hlo_gemm_##name##_is_copied(rhs_pitch, groups * rows);               \
-        T panel_copy[HLO_GEMM_BYTES ? HLO_GEMM_DEPTH * HLO_GEMM_COLUMNS(T) : 1];                   \
+        T panels[HLO_GEMM_BYTES ? HLO_GEMM_DEPTH * HLO_GEMM_COPIED_BYTES / sizeof(T) : 1];         \
         for (int64_t segment = 0; segment < segments; segment += together) {                       \
             for (int64_t first = 0; first < length; first += depth) {                              \
                 const T *right = rhs + (segment * length + first) * pitch;                         \
@@ -257,9 +263,15 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
                     const T *here = right + column / wide * panel;                                 \
                     int64_t here_pitch = pitch;                                                    \
                     if (is_copied && some == wide) {                                               \
-                        hlo_gemm_##name##_copy_panel(here, pitch,                                  \
-                                                     left.segments * left.length, panel_copy);     \
-                        here = panel_copy;                                                         \
+                        const int64_t steps = left.segments * left.length;                         \
+                        const int64_t place = column / wide % HLO_GEMM_COPIED_PANELS(T);           \
+                        if (place == 0) {                                                          \
+                            const int64_t rest = (columns - column) / wide;                        \
+                            const int64_t most = HLO_GEMM_COPIED_PANELS(T);                        \
+                            hlo_gemm_##name##_copy_panels(here, pitch, rest < most ? rest : most,  \
+                                                          steps, panels);                          \
+                        }                                                                          \
+                        here = panels + place * steps * wide;                                      \
                         here_pitch = wide;                                                         \
                     }                                                                              \
                     for (int64_t group = 0; group < groups; ++group) {                             \
@@ -310,7 +322,7 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
     HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_thin_fewer, HLO_GEMM_FEWER_ROWS, 1)            \
     HLO_GEMM_TILE(name, T)                                                                         \
     HLO_GEMM_ROWS_APART(name, T)                                                                   \
-    HLO_GEMM_COPY_PANEL(name, T)                                                                   \
+    HLO_GEMM_COPY_PANELS(name, T)                                                                  \
     HLO_GEMM_SEGMENTS(name, T)                                                                     \
     HLO_GEMM_PLAIN(name, T)                                                                        \
     HLO_GEMM_PACK(name, T)                                                                         \

@@ -36,6 +36,14 @@
 #endif
 
 #define HLO_GEMM_DEPTH 256
+/* Right factors that are copied before tiles of more rows read them: bytes of a row at a time. */
+#define HLO_GEMM_COPIED_BYTES 256
+#define HLO_GEMM_FEW_TILES 5
+#ifdef __AVX512F__ /* caches of more ways */
+#define HLO_GEMM_FEW_TILES_OF_PAGES 3
+#else
+#define HLO_GEMM_FEW_TILES_OF_PAGES 1
+#endif
 /* Steps by which right factors are fetched ahead: in place they lie rows apart (gru_256). */
 #define HLO_GEMM_AHEAD 16
 
@@ -68,5 +76,7 @@
 /* Columns of a tile, and of a panel. */
 #define HLO_GEMM_LANES(T) (HLO_GEMM_BYTES ? HLO_GEMM_BYTES / (int)sizeof(T) : 1)
 #define HLO_GEMM_COLUMNS(T) (HLO_GEMM_VECTORS * HLO_GEMM_LANES(T))
+#define HLO_GEMM_COPIED_PANELS(T)                                                                  \
+    (HLO_GEMM_COPIED_BYTES / (int)sizeof(T) / HLO_GEMM_COLUMNS(T))
 
 #endif
