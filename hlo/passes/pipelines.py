@@ -14,6 +14,7 @@ from hlo.passes.inline import inline
 from hlo.passes.layouts import layouts
 from hlo.passes.loops.loop_invariants import loop_invariants
 from hlo.passes.loops.products_of_slices import products_of_slices
+from hlo.passes.loops.right_factors import right_factors
 from hlo.passes.loops.single_trips import single_trips
 from hlo.passes.scatters import scatters
 from hlo.passes.simplify import simplify
@@ -31,6 +32,7 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "transposes": transposes,
     "common_subexpressions": common_subexpressions,
     "products_of_slices": products_of_slices,
+    "right_factors": right_factors,
     "loop_invariants": loop_invariants,
     "dead_code": dead_code,
     **{name: partial(fusion, target=target) for name, target in TARGETS.items()},
@@ -53,8 +55,10 @@ _LOOPS = (
     "simplify",
     "dead_code",
 )
-# Products of all slices at once take memory, which targets without it to spare do not have.
+# Products of all slices at once take memory, which targets without it to spare do not have; exact
+# products pack their factors.
 _BEFORE_FUSION = (*_BEFORE_LOOPS, "products_of_slices", *_LOOPS)
+_BEFORE_FAST_FUSION = (*_BEFORE_LOOPS, "products_of_slices", "right_factors", *_LOOPS)
 _IN_LITTLE_MEMORY = (*_BEFORE_LOOPS, *_LOOPS)
 _FUSION = ("fusion", "merge_computations", "dead_code")
 _EXACT_FUSION = ("fusion_of_exact_sums", *_FUSION[1:])
@@ -62,7 +66,7 @@ _SCALAR_FUSION = ("fusion_with_epilogues", *_FUSION[1:])
 
 PIPELINES: dict[str, tuple[str, ...]] = {
     "backend_c": (*_BEFORE_FUSION, *_EXACT_FUSION),
-    "backend_c_fast": (*_BEFORE_FUSION, *_FUSION),
+    "backend_c_fast": (*_BEFORE_FAST_FUSION, *_FUSION),
     "backend_c_scalar": (*_IN_LITTLE_MEMORY, *_SCALAR_FUSION),
     # backend_c_scalar, divided where hlo/passes/bands.py makes loops. Behind it loop_invariants is
     # left out: it would hoist, as a whole, what each band computes a part of.

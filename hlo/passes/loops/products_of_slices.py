@@ -14,7 +14,6 @@ alike, as the dimension is as long.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -22,11 +21,9 @@ from hlo.attributes import Attribute
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.dot_dimensions import DIMENSIONS, KINDS, SIDES, free
-from hlo.passes.effects import effects
-from hlo.passes.loops.loop_invariants import Loop, invariants, rebuildable_loop
+from hlo.passes.loops.loop_bodies import with_bodies
 from hlo.passes.rewriting import Rebuilt, array, constant_value, integers
 from hlo.types import ArrayShape
-from hlo.work import trips
 
 _TAKEN = DIMENSIONS | {"operand_precision", "algorithm"}
 _ROWS = 128  # a product of more is as fast by itself
@@ -49,38 +46,13 @@ class _Slice(NamedTuple):
 def products_of_slices(module: Module) -> Module:
     """Exchange dots and the slices that are their operands, in bodies of loops where one factor is
     invariant and the other a slice of an invariant."""
-    computations = {c.name: c for c in module.computations}
-    found = _loops(module, computations)
-    if not found:
-        return module
-    has_effect = effects(module)
-    for body, loops in found.items():
-        count = min(n for _, n in loops)
-        if count > 1:
-            loop, _ = loops[0]
-            computations[body] = _exchanged(loop.body, invariants(loop, has_effect), count)
-    return replace(module, computations=tuple(computations.values()))
-
-
-def _loops(
-    module: Module, computations: Mapping[str, Computation]
-) -> Mapping[str, list[tuple[Loop, int]]]:
-    """Return the loops of each body with their trip counts, 1 if not known or not rebuildable."""
-    found: dict[str, list[tuple[Loop, int]]] = {}
-    refused = set[str]()
-    for computation in module.computations:
-        for instruction in computation.instructions:
-            loop = rebuildable_loop(instruction, computations)
-            if loop is not None:
-                count = trips(instruction, computation, computations)
-                found.setdefault(loop.body.name, []).append((loop, count))
-            elif instruction.opcode == "while":
-                refused.add(str(instruction.attributes["body"]))
-    return {name: loops for name, loops in found.items() if name not in refused}
+    return with_bodies(module, _exchanged)
 
 
 def _exchanged(body: Computation, invariant: Mapping[str, Instruction], count: int) -> Computation:
     """Return a body of a loop of ``count`` trips with its dots of slices as slices of dots."""
+    if count <= 1:
+        return body
     rebuilt = Rebuilt(body)
     for instruction in body.instructions:
         instruction = rebuilt.resolved(instruction)
