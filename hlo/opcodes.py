@@ -37,6 +37,8 @@ class Trait(enum.Flag):
     EXTREME = enum.auto()  # selects one of two numbers by their order; NaN if one is NaN
     BITWISE = enum.auto()  # acts on each bit of an integer as it does on a pred
     SUM = enum.auto()  # lhs + rhs or lhs - rhs
+    SHIFT = enum.auto()  # shifts the bits of an integer by its second operand
+    PRODUCTS = enum.auto()  # each element is one sum of products of elements of its two operands
     ELEMENTARY = enum.auto()  # elementary function: a sequence of hlo/elementary, rounded once
     ROUNDS = enum.auto()  # rounds floats, remainder on the way: compilers differ within a budget
     APPROXIMATED = enum.auto()  # may carry result_accuracy (XLA: IsUnaryOpWithResultAccuracy)
@@ -75,6 +77,7 @@ class Trait(enum.Flag):
 
 COMMUTATIVE, ASSOCIATIVE, MONOID = Trait.COMMUTATIVE, Trait.ASSOCIATIVE, Trait.MONOID
 EXTREME, BITWISE, SUM = Trait.EXTREME, Trait.BITWISE, Trait.SUM
+SHIFT, PRODUCTS = Trait.SHIFT, Trait.PRODUCTS
 ELEMENTARY, ROUNDS, APPROXIMATED = Trait.ELEMENTARY, Trait.ROUNDS, Trait.APPROXIMATED
 FUNCTION = Trait.FUNCTION
 MOVES, SAME_SCALAR, SIZED = Trait.MOVES, Trait.SAME_SCALAR, Trait.SIZED
@@ -141,9 +144,9 @@ _ROWS = (
     Opcode("round-nearest-even", ELEMENTWISE),
     Opcode("rsqrt", ELEMENTWISE, FUNCTION),
     Opcode("select", ELEMENTWISE, MOVES),
-    Opcode("shift-left", ELEMENTWISE),
-    Opcode("shift-right-arithmetic", ELEMENTWISE),
-    Opcode("shift-right-logical", ELEMENTWISE),
+    Opcode("shift-left", ELEMENTWISE, SHIFT),
+    Opcode("shift-right-arithmetic", ELEMENTWISE, SHIFT),
+    Opcode("shift-right-logical", ELEMENTWISE, SHIFT),
     Opcode("sign", ELEMENTWISE),
     Opcode("sine", ELEMENTWISE, FUNCTION),
     Opcode("sinh", ELEMENTWISE, FUNCTION),
@@ -172,8 +175,8 @@ _ROWS = (
     Opcode("slice", DATA_MOVEMENT, MOVES | SAME_SCALAR | DECLARED),
     Opcode("transpose", DATA_MOVEMENT, MOVES | SAME_SCALAR),
     # contraction
-    Opcode("convolution", CONTRACTION),
-    Opcode("dot", CONTRACTION),
+    Opcode("convolution", CONTRACTION, PRODUCTS),
+    Opcode("dot", CONTRACTION, PRODUCTS),
     Opcode("ragged-dot", CONTRACTION),
     Opcode("scaled-dot", CONTRACTION),
     # reduction

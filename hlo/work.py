@@ -17,7 +17,16 @@ import numpy as np
 from hlo.attributes import ConvolutionDimensions
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import BITWISE, ELEMENTARY, ELEMENTWISE, MOVES, ROUNDS, having, of_family
+from hlo.opcodes import (
+    BITWISE,
+    ELEMENTARY,
+    ELEMENTWISE,
+    MOVES,
+    PRODUCTS,
+    ROUNDS,
+    having,
+    of_family,
+)
 from hlo.types import ArrayShape, ElementType, Shape, leaves
 from hlo.walk import called
 
@@ -38,7 +47,7 @@ _PARTIAL = frozenset(("gather", "dynamic-slice", "slice"))
 _SAME_ELEMENTS = of_family(ELEMENTWISE) | having(MOVES)
 _KINDS = {"f16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "c64": "f32", "c128": "f64"}
 _UNITS = {"bf16": "bf16", "s8": "s8", "u8": "s8"}  # types with a matrix unit of their own
-_CONTRACTIONS = ("convolution", "dot")
+_PRODUCTS = having(PRODUCTS)
 INTEGERS = frozenset(("s32", "s64"))  # kinds of operations on integers of up to so many bits
 
 # Operations by the type whose peak bounds them, and whether they are of products.
@@ -179,7 +188,7 @@ def multiply_accumulates(module: Module) -> int:
     for computation in module.computations:
         shapes = {i.name: i.shape for i in computation.instructions}
         total += sum(
-            _products(i, shapes) for i in computation.instructions if i.opcode in _CONTRACTIONS
+            _products(i, shapes) for i in computation.instructions if i.opcode in _PRODUCTS
         )
     return total
 
@@ -220,7 +229,7 @@ def _fourier(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
 
 _SPECIAL: Mapping[str, Callable[[Instruction, Mapping[str, Shape]], Counts]] = {
     "conditional": lambda instruction, shapes: {},
-    **dict.fromkeys(_CONTRACTIONS, _contraction),
+    **dict.fromkeys(sorted(_PRODUCTS), _contraction),
     "fft": _fourier,
 }
 

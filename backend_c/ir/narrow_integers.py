@@ -37,7 +37,7 @@ from backend_c.ir.loop_ir import (
     variables,
 )
 from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
-from hlo.opcodes import BITWISE, EXTREME, SUM, having
+from hlo.opcodes import BITWISE, EXTREME, SHIFT, SUM, having
 from hlo.types import PRED, S8, S16, S32, U8, U16, U32, ElementType
 
 _TYPES = (S8, U8, S16, U16, S32, U32)  # the narrowest first
@@ -45,7 +45,7 @@ _WRAPPING = having(SUM) | having(BITWISE) | {"multiply", "negate"}
 _EXACT = _WRAPPING | having(EXTREME) | {"abs"}
 _SIGNED = frozenset(("abs", "negate", "not"))  # what unsigned integers have another meaning of
 _QUOTIENTS = frozenset(("divide", "remainder"))
-_SHIFTS = frozenset(("shift-left", "shift-right-arithmetic", "shift-right-logical"))
+_SHIFTS = having(SHIFT)
 
 
 def with_narrow_integers(body: Sequence[Statement]) -> tuple[Statement, ...]:

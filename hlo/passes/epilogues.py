@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 
 from hlo.module import Computation, Instruction
-from hlo.opcodes import ELEMENTWISE, of_family
+from hlo.opcodes import ELEMENTWISE, PRODUCTS, having, of_family
 from hlo.passes.rewriting import array
 from hlo.passes.updates_in_place import ANY_PART, is_update_in_place
 from hlo.types import ArrayShape, Shape
 
 _ELEMENTWISE = of_family(ELEMENTWISE)
 # Of all contractions those whose every kernel writes an element of the result once.
-WRITTEN_ONCE = frozenset(("convolution", "dot"))
+WRITTEN_ONCE = having(PRODUCTS)
 _LONGEST = 64  # instructions
 
 

@@ -14,7 +14,7 @@ from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import DONE, PENDING, having
+from hlo.opcodes import ASYNC, DONE, PENDING, having
 from hlo.text.codecs import CODECS
 from hlo.text.literals import show_literal
 from hlo.text.scanning import fields, plain_name, quoted
@@ -25,7 +25,7 @@ _DROPPED = frozenset(("metadata", "backend_config", "control-predecessors"))
 _ORDER = ("sharding", "frontend_attributes", "statistics", "result_accuracy", "origin")
 # The attribute that an opcode has in place of operands.
 IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
-_GOING_ON = ("async-update", "async-done")  # with the computation of an async-start
+_GOING_ON = having(ASYNC) - {"async-start"}  # with the computation of an async-start
 _TAKE = having(DONE) | {"async-update"}  # what is under way
 _UNDER_WAY = having(PENDING)
 _LONGEST = 2**28  # characters: bodies stand wherever they are called

@@ -13,9 +13,10 @@ from functools import partial
 from fuzz.draw.builder import Builder
 from fuzz.draw.patterns.pattern import Pattern, Patterns
 from fuzz.draw.patterns.templates import drawn, fits, predicated
+from hlo.opcodes import SHIFT, having
 from hlo.types import PRED, ArrayShape
 
-_SHIFTS = ("shift-left", "shift-right-arithmetic", "shift-right-logical")
+_SHIFTS = sorted(having(SHIFT))
 
 # Arithmetic of the result's own type.
 _ROWS: Mapping[str, str] = {

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlo.module import Instruction, Module
+from hlo.opcodes import PRODUCTS, having
 from hlo.types import ArrayShape
 from hlo.values import Array
 from hlo.walk import called, monoid
@@ -55,7 +56,7 @@ from interp.exact.conversion import type_of
 
 # Of nearly equal numbers little but roundings is left of a sum, or a decision between numbers.
 _SUMS = frozenset(("add", "subtract", "reduce", "reduce-window"))
-_CONTRACTIONS = frozenset(("convolution", "dot"))
+_PRODUCTS = having(PRODUCTS)
 _DECISIONS = frozenset(
     (
         *("ceil", "compare", "floor", "is-finite"),
@@ -255,7 +256,7 @@ class Followed:
         if instruction.opcode in _DECISIONS or _is_conversion_to_integer(instruction):
             return math.inf
         sizes = map(_typical, operands)
-        if instruction.opcode in _CONTRACTIONS:
+        if instruction.opcode in _PRODUCTS:
             return math.prod(sizes)
         combined = [monoid(self.module.computation(name)) for name in called(instruction)]
         return max(sizes) if instruction.opcode in _SUMS and set(combined) <= {"add"} else 0.0

@@ -15,13 +15,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import ELEMENTWISE, of_family
+from hlo.opcodes import ELEMENTWISE, PRODUCTS, having, of_family
 from hlo.passes.rewriting import Names, reachable
 from hlo.types import BF16, F16, F32, ArrayShape, Shape
 from hlo.walk import called, monoid
 
 _NARROW = (BF16, F16)
-_CONTRACTIONS = frozenset(("convolution", "dot"))
+_PRODUCTS = having(PRODUCTS)
 # What compilers compute in the loop of what reads it.
 _FUSED = frozenset(
     (
@@ -87,7 +87,7 @@ class _Rewriting:
         self.conversions: list[str] = []
         self._widened: dict[str, str] = {}  # rounded values, converted to f32
         self._rounded = {  # as fused instructions read them
-            i.name for i in computation.instructions if not between or i.opcode in _CONTRACTIONS
+            i.name for i in computation.instructions if not between or i.opcode in _PRODUCTS
         }
         for instruction in computation.instructions:
             self._add(instruction)
@@ -129,7 +129,7 @@ class _Rewriting:
             attributes = {**instruction.attributes, "to_apply": reducer}
             read = tuple(map(self._read, operands))
             instruction = instruction._replace(operands=read, attributes=attributes)
-        elif opcode not in _CONTRACTIONS or "algorithm" in instruction.attributes:
+        elif opcode not in _PRODUCTS or "algorithm" in instruction.attributes:
             return None
         name = self._names.fresh(f"{instruction.name}.unrounded")
         shape = instruction.shape
