@@ -62,15 +62,19 @@ class _LaneSums:
         return with_loops(body, self._loop)
 
     def _loop(self, loop: Loop) -> Sequence[Statement]:
-        extent = ix.value_of(loop.extent)
-        if extent is not None and extent >= _WIDTHS[-1][0] and _is_sum(loop):
-            return tuple(self._in_lanes(loop, extent))
+        _, most = ix.bounds(loop.extent)
+        if most >= _WIDTHS[-1][0] and _is_sum(loop):
+            return tuple(self._in_lanes(loop, most))
         return (loop._replace(body=self.block(loop.body)),)
 
-    def _in_lanes(self, loop: Loop, extent: int) -> Iterator[Statement]:
-        """Yield a reduction's statements: identities, whole groups of lanes, remainder, totals."""
-        number = next(self._numbers)
-        width = next(lanes for least, lanes in _WIDTHS if extent >= least)
+    def _in_lanes(self, loop: Loop, most: int) -> Iterator[Statement]:
+        """Yield the statements of a reduction of at most ``most`` elements: identities, whole
+        groups of lanes, remainder, totals."""
+        number, extent = next(self._numbers), loop.extent
+        if ix.value_of(extent) is None:
+            extent = Variable(INDEX, f"e{number}", 0, most)
+            yield Let(extent, loop.extent)
+        width = next(lanes for least, lanes in _WIDTHS if most >= least)
         # All sums share the registers.
         width = max(width // len(loop.sums) // 16 * 16, 16)
         lane = Variable(INDEX, f"l{number}", 0, width - 1)
@@ -83,14 +87,15 @@ class _LaneSums:
         start = [Store(a, lane, Constant(a.element_type, identity)) for a in arrays.values()]
         yield Loop(lane, ix.constant(width), "lanes", tuple(start))
         inside = tuple(_in_lane(statement, arrays, lane) for statement in loop.body)
-        group = Variable(INDEX, f"g{number}", 0, extent // width - 1)
+        groups, rest = ix.divide(extent, width), ix.modulo(extent, width)
+        group = Variable(INDEX, f"g{number}", 0, max(0, most // width - 1))
         place = ix.add(ix.multiply(group, width), lane)
         whole = Loop(lane, ix.constant(width), "lanes", (*_bound(loop, place), *inside))
-        yield Loop(group, ix.constant(extent // width), "serial", (whole,))
-        if extent % width:
-            place = ix.add(lane, extent - extent % width)
-            rest = (*_bound(loop, place), *inside)
-            yield Loop(lane, ix.constant(extent % width), "lanes", rest)
+        yield Loop(group, groups, "serial", (whole,))
+        if ix.value_of(rest) != 0:
+            last = Variable(INDEX, lane.name, 0, max(0, ix.bounds(rest)[1] - 1))
+            place = ix.add(last, ix.multiply(groups, width))
+            yield Loop(last, rest, "lanes", (*_bound(loop, place), *inside))
         for one, array in arrays.items():
             function = f"hlo_lanes_{_OPERATIONS[loop.operator]}_{one.type}"
             pointer = Pointer(array, ix.constant(0))

@@ -112,3 +112,31 @@ ENTRY main {{
 """)
     found = backend_c.compile(module, numerics=numerics)(np.float32(-0.5))
     assert [float(one) for one in found] == [length / 2 for length in _LENGTHS]
+
+
+_WHOLE = """HloModule m
+f {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }}
+ENTRY main {{
+  x = f32[{dims}] parameter(0)
+  y = f32[{dims}] multiply(x, x)
+  z = f32[] constant(0)
+  ROOT r = f32[] reduce(y, z), dimensions={{0}}, to_apply=f
+}}
+"""
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("dims", ["49152", "40000", "40001", "49151", "<=40000"])
+def test_blocks_of_which_the_last_is_shorter_are_in_arrays(dims: str) -> None:
+    """A reduction clause would add up one vector of lanes, each sum waiting for the one before."""
+    text = _WHOLE.format(dims=dims)
+    assert "reduction(" not in _text(text, Numerics.FAST, OPENMP)
+    executable = backend_c.compile(hlo.parse(text))
+    most = int(dims.strip("<="))
+    for length in (most,) if dims.isdigit() else (most, 16384, 17, 1, 0):
+        x = np.random.default_rng(length).standard_normal(length, np.float32)
+        found = executable(x)
+        exact = (x.astype(np.longdouble) ** 2).sum()
+        assert abs(found - exact) <= (length + 2) * 2.0**-24 * exact
