@@ -31,6 +31,7 @@ from hlo.types import F32, F64, ArrayShape
 _TAKEN = DIMENSIONS | {"operand_precision"}
 _FEWEST_ROWS, _MOST_ROWS = 5, 30  # of fewer there are no tiles; for more, factors are copied
 _FEWEST_STEPS = 64  # rows of the right factor: fewer stay in any set of the cache
+_FEWEST_TRIPS = 8  # a copy takes as long as reading its operand in two to four
 _PITCH = 1024  # bytes: a sixteenth of the sets of an L1 cache, and powers of two beyond, fewer
 _ADDED = 64  # bytes, a line of the cache
 _BYTES = 1 << 26  # of a copy
@@ -43,6 +44,8 @@ def right_factors(module: Module) -> Module:
 
 def _laid_out(body: Computation, invariant: Mapping[str, Instruction], count: int) -> Computation:
     """Return a loop's body whose products read transposed and padded invariants."""
+    if 1 < count < _FEWEST_TRIPS:  # 1: not known
+        return body
     rebuilt = Rebuilt(body)
     for instruction in body.instructions:
         instruction = rebuilt.resolved(instruction)

@@ -31,7 +31,7 @@ body {{
 condition {{
   s = (s32[], {state}, {w}) parameter(0)
   k = s32[] get-tuple-element(s), index=0
-  n = s32[] constant(3)
+  n = s32[] constant({trips})
   ROOT l = pred[] compare(k, n), direction=LT
 }}
 ENTRY main {{
@@ -44,6 +44,7 @@ ENTRY main {{
 """
 SQUARE = {
     "state": "f32[8,256]", "w": "f32[256,256]", "left": 1, "right": 0, "more": "", "handed": "w",
+    "trips": 8,
 }  # fmt: skip
 PADDED = {
     "rows at a pitch of 1024 bytes": {},
@@ -53,6 +54,7 @@ PADDED = {
 }
 LEFT = {
     "another pitch": {"state": "f32[8,250]", "w": "f32[250,250]"},
+    "few trips": {"trips": 7},
     "few rows": {"state": "f32[4,256]"},
     "many rows": {"state": "f32[31,256]"},
     "weights of the trip": {"handed": "v"},
