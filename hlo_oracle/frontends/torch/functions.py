@@ -104,11 +104,11 @@ def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:
     for node in [*_written(module.graph), *_checks(module.graph)]:
         module.graph.erase_node(node)
     module.graph.eliminate_dead_code()  # derivatives of derivatives have tensors of sizes alone
-    require_written(module.graph)
     nodes = graphs.computing(module.graph)
     for node in nodes:
         if (why := graphs.reason_against(node)) is not None:
             raise Unsupported(f"{op_name(node)}{at_line(node)}: {why}: no program to judge by")
+    require_written(module.graph)
     inputs = [n for n in module.graph.nodes if n.op == "placeholder"]
     constants = graphs.constants(module.graph)
     (output,) = (n for n in module.graph.nodes if n.op == "output")
