@@ -71,7 +71,8 @@ def _declared(body: Sequence[Statement]) -> set[str]:
 
 
 def _read(body: Sequence[Statement]) -> set[str]:
-    """Return the names that are read, other than by a statement that updates the same name."""
+    """Return the names that are read, other than by a statement that updates the same name; a loop
+    that combines a variable over its iterations does not read it."""
     found = set[str]()
     for statement in every(body):
         names = {name for e in expressions(statement) for name in _names(e)}
@@ -82,8 +83,6 @@ def _read(body: Sequence[Statement]) -> set[str]:
                 names.discard(array.name)
             case Call(_, arguments):
                 names.update(a.array.name for a in arguments if isinstance(a, Pointer))
-            case Loop(_, _, _, _, sums, _):
-                names.update(variable.name for variable in sums)
             case _:
                 pass
         found |= names
@@ -101,7 +100,7 @@ def _names(expression: Expr) -> Iterator[str]:
 
 
 def _without(body: Sequence[Statement], names: set[str]) -> tuple[Statement, ...]:
-    """Remove the declarations of names, and the assignments and stores to them."""
+    """Remove the declarations of names, the assignments and stores to them, and their sums."""
     kept: list[Statement] = []
     for statement in body:
         match statement:
@@ -109,6 +108,10 @@ def _without(body: Sequence[Statement], names: set[str]) -> tuple[Statement, ...
                 place.name in names
             ):
                 continue
+            case Loop(_, _, _, _, sums, _):
+                summed = tuple(one for one in sums if one.name not in names)
+                loop = statement._replace(sums=summed)
+                kept.append(with_blocks(loop, lambda block: _without(block, names)))
             case _:
                 kept.append(with_blocks(statement, lambda block: _without(block, names)))
     return tuple(kept)
