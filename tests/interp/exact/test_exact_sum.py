@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hlo.attributes import WindowDimension
 from hlo.types import BF16, C64, C128, F16, F32, F64, ElementType
 from interp.exact.sums import segment_sum, sum_along, window_sum
-from interp.windows import elements_at, places
+from interp.windows import elements_at, positions
 
 
 @given(data=st.data(), element_type=st.sampled_from(FLOATS))
@@ -154,7 +154,7 @@ def test_sums_over_windows(data: st.DataObject, element_type: ElementType) -> No
     init = data.draw(hard_arrays(element_type, ()))
     drawn = [data.draw(windows()) for _ in shape]
     result = window_sum(values, drawn, init, element_type)
-    expected = np.empty(tuple(map(places, drawn, shape)), element_type.numpy)
+    expected = np.empty(tuple(map(positions, drawn, shape)), element_type.numpy)
     for index in np.ndindex(expected.shape):
         addends = [init]
         for offsets in np.ndindex(*(w.size for w in drawn)):

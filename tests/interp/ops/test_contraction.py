@@ -31,7 +31,7 @@ from hlo.types import (
 )
 from hlo.values import Array
 from interp.ops.contraction import convolution, dot
-from interp.windows import elements_at, places
+from interp.windows import elements_at, positions
 
 
 def exact_product(one: Array, other: Array, element_type: ElementType) -> Any:
@@ -285,7 +285,7 @@ class Convolution(NamedTuple):
     @property
     def result_dims(self) -> tuple[int, ...]:
         batch, outputs = len(self.lhs) // self.batch_groups, self.rhs.shape[1]
-        return (batch, outputs, *map(places, self.window.dimensions, self.lhs.shape[2:]))
+        return (batch, outputs, *map(positions, self.window.dimensions, self.lhs.shape[2:]))
 
     def products(self, n: int, o: int, place: tuple[int, ...]) -> list[tuple[Any, Any]]:
         """The pairs whose products make up one output."""

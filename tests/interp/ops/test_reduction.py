@@ -17,7 +17,7 @@ from hlo.types import ELEMENT_TYPES, F32, S32, ElementType
 from hlo.values import Array
 from interp.evaluator import evaluate
 from interp.ops.reduction import reduce, reduce_window, select_and_scatter
-from interp.windows import places
+from interp.windows import positions
 
 
 class Computation:
@@ -229,7 +229,7 @@ def test_select_and_scatter(data: st.DataObject) -> None:
     window = Window(tuple(data.draw(dimension) for _ in shape))
     random = data.draw(st.integers(0, 2**32 - 1).map(np.random.default_rng))
     operand = random.integers(-2, 3, shape).astype(np.float32)
-    source = random.integers(-9, 9, tuple(map(places, window.dimensions, shape)))
+    source = random.integers(-9, 9, tuple(map(positions, window.dimensions, shape)))
     expected = selected(operand, source.astype(np.float32), 0.5, window)
     for monoid in ("add", None):
         result = select_and_scatter(
