@@ -229,7 +229,7 @@ def _fourier(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
 
 _SPECIAL: Mapping[str, Callable[[Instruction, Mapping[str, Shape]], Counts]] = {
     "conditional": lambda instruction, shapes: {},
-    **dict.fromkeys(sorted(_PRODUCTS), _contraction),
+    **dict.fromkeys(_PRODUCTS, _contraction),
     "fft": _fourier,
 }
 

@@ -110,8 +110,8 @@ def _without(body: Sequence[Statement], names: set[str]) -> tuple[Statement, ...
                 continue
             case Loop(_, _, _, _, sums, _):
                 summed = tuple(one for one in sums if one.name not in names)
-                loop = statement._replace(sums=summed)
-                kept.append(with_blocks(loop, lambda block: _without(block, names)))
+                statement = statement._replace(sums=summed)
             case _:
-                kept.append(with_blocks(statement, lambda block: _without(block, names)))
+                pass
+        kept.append(with_blocks(statement, lambda block: _without(block, names)))
     return tuple(kept)
