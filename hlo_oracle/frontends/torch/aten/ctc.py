@@ -7,6 +7,7 @@ skips a blank between different classes. All sums are of probabilities, as their
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -53,12 +54,14 @@ def _longest(targets: Any, target_lengths: Any) -> int:
     return int(targets.shape[-1])  # of any target at most
 
 
+def _finite(largest: Any) -> Any:
+    """Return what to subtract before exponentials: 0 in place of -inf, where all are 0."""
+    return jnp.where(jnp.isneginf(largest), jnp.zeros_like(largest), largest)
+
+
 def _log_sum(*terms: Any) -> Any:
     """Compute log(Σ exp(term)); -inf where all terms are."""
-    largest = terms[0]
-    for term in terms[1:]:
-        largest = jnp.maximum(largest, term)
-    largest = jnp.where(jnp.isneginf(largest), jnp.zeros_like(largest), largest)
+    largest = _finite(reduce(jnp.maximum, terms))
     return jnp.log(sum(jnp.exp(term - largest) for term in terms)) + largest
 
 
@@ -138,10 +141,9 @@ def _gradient(gradient: Any, log_probs: Any, targets: Any, *rest: Any) -> Any:
     labels = _labels(targets, input_lengths, target_lengths, blank)
     both = jnp.swapaxes(alpha, 0, 1) + _backward(log_probs, labels)
     both = jnp.where(labels.is_within(), both, -jnp.inf)
-    largest = jnp.max(both, axis=2, keepdims=True)
-    largest = jnp.where(jnp.isneginf(largest), jnp.zeros_like(largest), largest)
-    place = jnp.arange(both.shape[1])[:, None], labels.classes
-    sums = jnp.zeros_like(log_probs).at[:, place[0], place[1]].add(jnp.exp(both - largest))
+    largest = _finite(jnp.max(both, axis=2, keepdims=True))
+    row = jnp.arange(both.shape[1])[:, None]
+    sums = jnp.zeros_like(log_probs).at[:, row, labels.classes].add(jnp.exp(both - largest))
     posterior = jnp.exp(jnp.log(sums) + largest + loss[:, None] - log_probs)
     found = (jnp.exp(log_probs) - posterior) * gradient[:, None]
     is_step = jnp.arange(log_probs.shape[0])[:, None] < labels.steps
