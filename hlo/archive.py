@@ -31,6 +31,7 @@ def write(
 def _stored(array: np.ndarray) -> np.ndarray:
     """Return an array of a type that NumPy lacks (bf16, …) as raw bytes of its size (V1, V2), which
     it reads back: as f8e5m2 it would write a file that it cannot read."""
+    # 1 for NumPy's own types, 2 for those that a package registers, as ml_dtypes does.
     is_known = array.dtype.isbuiltin == 1
     return array if is_known else array.view(np.dtype(("V", array.dtype.itemsize)))
 

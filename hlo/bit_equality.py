@@ -67,6 +67,8 @@ def _same(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
+    # view() needs contiguous memory, which .real and .imag are not; ascontiguousarray makes an
+    # array of rank 1 of a scalar, hence the reshape.
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").reshape(array.shape)
 
 

@@ -34,6 +34,7 @@ def _pad_to_static(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
         return False
     sizes = results[1:]
     is_within = all(n <= m for n, m in zip(operands[0], results[0], strict=True))
+    # Sizes are scalars, whose dims () are false.
     return is_within and len(sizes) == len(operands[0]) and not any(sizes)
 
 
@@ -49,6 +50,7 @@ def _trsm(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
     if len(operands) != 2 or not _is_square(operands[0]) or len({*map(len, operands)}) != 1:
         return False
     a, b = operands
+    # Whether ``a`` stands left or right of the unknown is an attribute of the call, not seen here.
     return a[:-2] == b[:-2] and a[-1] in b[-2:]
 
 

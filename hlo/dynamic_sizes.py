@@ -125,6 +125,7 @@ def _scaled(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[l
 def _features(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
     labels = attributes["dim_labels"]
     assert isinstance(labels, ConvolutionDimensions)
+    # Bounded features in groups are undefined: see _convolution.
     if attributes.get("feature_group_count", 1) == 1:
         yield [(0, labels.input_feature), (1, labels.kernel_input_feature)]
 
@@ -177,6 +178,7 @@ def _normalised(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterat
     """Match a batch norm: the feature dimension with each vector; the gradient with the operand."""
     feature = attributes["feature_index"]
     assert isinstance(feature, int)
+    # Operand 4 is grad_output; of an inference it is the variance, a vector.
     whole = [n for n, shape in enumerate(arrays) if n in (0, 4) and shape.rank == arrays[0].rank]
     vectors = [(n, 0) for n in range(1, len(arrays)) if n not in whole]
     for places in _alike(whole, arrays[0].rank):
@@ -235,6 +237,8 @@ def reshape_runs(source: ArrayShape, target: ArrayShape, inferred_dimension: int
     are zero.
     """
     runs = list(_runs(source.dims, target.dims))
+    # One run for each dimension: _runs joins all dimensions if one is 0, and f32[<=0,<=3] would not
+    # reshape to itself, as two bounded dimensions in a run leave open which one is free.
     if source.dims == target.dims:
         runs = [((d,), (d,)) for d in range(source.rank)]
     return [Run(ours, theirs, _free(target, theirs, inferred_dimension)) for ours, theirs in runs]
@@ -361,6 +365,7 @@ def _free(target: ArrayShape, run: tuple[int, ...], inferred_dimension: int) -> 
     if inferred_dimension in run:
         return inferred_dimension
     found = [d for d in run if is_bounded(target, d)]
+    # A bound of 1 changes no product: in f32[<=5] to f32[<=1,<=5] the second one is free.
     found = [d for d in found if target.dims[d] != 1] or found
     if len(found) > 1:
         names = " and ".join(map(str, found))

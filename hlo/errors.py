@@ -30,6 +30,7 @@ class ParseError(Error):
     def __init__(self, message: str, line: int, column: int, source: str) -> None:
         self.message, self.line, self.column, self.source = message, line, column, source
         first = max(0, column - 61)  # a line of a dump can be megabytes long: show a window of it
+        # A tab counts as one column, so that the caret stays under its character.
         window = source[first : first + 100].expandtabs(1)
         super().__init__(f"{line}:{column}: {message}\n{window}\n{' ' * (column - 1 - first)}^")
 

@@ -30,6 +30,7 @@ class Instruction(NamedTuple):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Instruction) and self[:-1] == other[:-1]
 
+    # tuple defines __ne__ itself, which would compare offsets.
     def __ne__(self, other: object) -> bool:
         return not self == other
 

@@ -232,4 +232,5 @@ def _factors(mesh: MeshGroups) -> tuple[tuple[int, ...], list[int]]:
 
 def _end(part: AxisPart, size: int) -> int:
     """Return the product of an axis' factors up to the end of a part."""
+    # No text has ``before`` 0; _factors refuses such a part, as its boundaries begin below 1.
     return part.before * (part.size or size // max(part.before, 1))

@@ -31,6 +31,7 @@ class ElementType:
     def __str__(self) -> str:
         return self.name
 
+    # Pickled and copied by name, so that comparing by ``is`` also holds in worker processes.
     def __reduce__(self) -> tuple[Callable[[str], ElementType], tuple[str]]:
         return _element_type, (self.name,)
 

@@ -225,6 +225,7 @@ def scheduled(
     parameters = [i for i in order if i.opcode == "parameter"]
     order = [i for i in order if i.opcode != "parameter"]
     slots = {i.name: slot for slot, i in enumerate((*parameters, *order))}
+    # The last reader of each value: later ones take the place of earlier ones.
     readers = {name: i.name for i in order for name in i.operands}
     root = slots[computation.root]
     visits = []

@@ -236,6 +236,7 @@ _SPECIAL: Mapping[str, Callable[[Instruction, Mapping[str, Shape]], Counts]] = {
 
 def _applications(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
     """Return how often a reduction, a map or a scatter applies its computation."""
+    # The operands of a scatter are N arrays, the indices, and N arrays of updates.
     which = -1 if instruction.opcode == "scatter" else 0
     shape = shapes[instruction.operands[which]]
     return shape.elements if isinstance(shape, ArrayShape) else 0

@@ -77,6 +77,7 @@ def _scaled(
         small, large = sizes if gathers else sizes[::-1]
         ratio, rest = divmod(large, small) if small else (0, large)
         require("C3", rest == 0, f"dimension {dimension} of {source} and {target}: no multiple")
+        # Any multiple of 0 is 0: it says nothing of the others.
         ratios |= {ratio} if small else set()
     require("C3", len(ratios) < 2, f"{shape} is of different multiples {sorted(ratios)}")
     return without_layout(shape)

@@ -147,6 +147,7 @@ def scaled_dot(
         operand, factor = arrays("C1", (side, scale))
         require("C6", factor.is_float, f"scale {factor} is not of floats")
         none = factor.element_type is BF16 and not factor.rank
+        # Not strict: a scalar scale has no dimensions to divide by.
         divides = (none or factor.rank == operand.rank) and all(
             part and extent % part == 0
             for extent, part in zip(operand.dims, factor.dims, strict=False)

@@ -184,6 +184,7 @@ def async_update(
     wanted = TupleShape((given, *started.elements[1:]))
     fits = len(found) == len(wanted.elements) and is_prefix(started.elements[1], found[1])
     fits = fits and compatible(TupleShape((found[0], wanted.elements[1], *found[2:])), wanted)
+    # The verifier reports that the declared shape differs from this one.
     if not fits:
         return wanted
     changes = not compatible(started, shape)

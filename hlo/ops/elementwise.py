@@ -23,6 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+# By the element type's kind; pred is compared as unsigned (XLA's DefaultComparisonType).
 COMPARISONS = {
     "FLOAT": ("float", "complex"),
     "TOTALORDER": ("float",),

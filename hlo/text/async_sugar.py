@@ -164,6 +164,7 @@ class _Chain:
 def _chains(module: Module) -> Mapping[str, _Chain]:
     """Map each computation that a single chain calls, and nothing else names, to that chain."""
     computations = {c.name for c in module.computations}
+    # The entry is called from outside.
     named: dict[str, int] = {module.entry_name: 1}
     found: dict[str, list[_Chain]] = {}
     for computation in module.computations:

@@ -94,6 +94,7 @@ class TailReader:
         if known is None:
             return self._first(start, text, key, behind[:end])
         if end:
+            # What is cached has the metadata of the first such line: often that alone.
             annotations = {"metadata": behind[:end]}
             known = known[0], {**known[1], **annotations} if len(known[1]) > 1 else annotations
         self.known[text] = known
@@ -126,6 +127,7 @@ class TailReader:
         if behind.strip(_NO_METADATA) or not pieces or not all(map(values.__contains__, pieces)):
             return None
         attributes = {piece.partition("=")[0]: values[piece] for piece in pieces}
+        # A name that is given twice is an error, which read() reports.
         if before[:2] != ", " or len(attributes) < len(pieces):
             return None
         return attributes, {"metadata": metadata} if metadata else {}

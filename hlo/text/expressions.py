@@ -22,6 +22,8 @@ from hlo.text.shapes import SPACED_ARRAY, ShapeReader
 from hlo.text.suggestion import suggestion
 from hlo.types import Shape, TupleShape, compatible, same_bounds
 
+# As in XLA's lexer, no space is needed between ROOT and %name, nor between %name and =; a bare
+# name ends at white space, or with its colon.
 _HEAD = pattern(
     rf"(ROOT(?:\s++|(?=%)))?+(?:(?=[%\"])({NAME})|({NAME})(?:(?<=:)|(?=\s)))\s*+=\s*+",
     re.ASCII,

@@ -134,7 +134,10 @@ def _rows(shape: ArrayShape, text: str) -> list[tuple[int, str]]:
         return [(0, text)]
     rows = [(match.start(), match[1]) for match in _ROW.finditer(text)]
     outline = _BETWEEN_ROWS.sub("", _ROW.sub("#", text))
+    # Limited by the text's length, as f32[1000000000,1] would take a gigabyte of braces. Braces
+    # around nothing are a row of the text, too.
     expected = _outline(shape.dims[:-1], "#", len(text)).replace("{}", "#")
+    # {} stands for any array without elements: show_literal writes f32[2097152,0] so.
     if (expected and outline == expected) or (outline == "#" and not shape.elements):
         return rows
     levels = "{" * shape.rank + "…" + "}" * shape.rank

@@ -49,6 +49,7 @@ def _format(element_type: ElementType) -> _Format:
     info = ml_dtypes.finfo(element_type.numpy)  # type: ignore[no-untyped-call]  # as shipped
     name = element_type.name
     precision = int(info.nmant) + 1
+    # f8e4m3fn has one NaN of each sign, the ``fnuz`` types and f8e8m0fnu have a single NaN.
     ieee = element_type.bits >= 16 or name in ("f8e5m2", "f8e4m3", "f8e3m4")
     return _Format(
         precision=precision,
@@ -58,6 +59,8 @@ def _format(element_type: ElementType) -> _Format:
         saturates=element_type.bits < 8,
         has_signed_nan=ieee or name == "f8e4m3fn",
         has_payload=ieee,
+        # 10**(digits - 1) >= 2**precision, so that decimals of so many digits tell all values apart
+        # (Matula, "In-and-out conversions", CACM 11(1), 1968).
         digits=int(np.ceil(1 + precision * np.log10(2))),
     )
 

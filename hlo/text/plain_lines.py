@@ -96,6 +96,7 @@ class LineReader:
             inside, closed, tail = inside.partition(")")
             spelling = before.removeprefix("ROOT ")
             name = spelling.removeprefix("%")
+            # Names in quotes, before a colon, or next to a tab are left to ExpressionReader.
             if not closed or not name.isprintable() or " " in name or '"' in name or ":" in name:
                 break
             if name in known:

@@ -110,6 +110,7 @@ def without_comments(text: str) -> str:
         while scanned <= start.start():
             token = _COMMENT_OR_STRING.search(text, scanned)
             assert token is not None
+            # ``/*/`` ends in */, but has only the star that opens it.
             if token[0].startswith("/*") and (not token[0].endswith("*/") or len(token[0]) < 4):
                 raise Unbalanced("nothing closes this comment", token.start())
             if token[0][0] == "/":

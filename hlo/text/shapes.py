@@ -71,6 +71,7 @@ class ShapeReader:
         if element_type is None:
             raise ValueError(f"unknown element type {name!r}")
         dims, dynamic = _static(sizes) if _SIZES.fullmatch(sizes) else _dimensions(sizes)
+        # abs, as UNBOUNDED is -1; without zeros, as NumPy counts the other dimensions all the same.
         if math.prod(filter(None, map(abs, dims))) >= _ELEMENTS:
             raise ValueError(f"{text[:80]} has more elements than 64 bits count")
         layout = None

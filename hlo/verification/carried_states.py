@@ -75,6 +75,7 @@ class _Paths:
         number = parameter.attributes["parameter_number"]
         assert isinstance(number, int)
         if caller.opcode == "conditional":
+            # Operand 0 is the selector.
             number = branches(caller).index(place.computation) + 1
         passed = caller.operands[number : number + 1]
         takes = caller.opcode in ("while", "call", "conditional", "async-start")

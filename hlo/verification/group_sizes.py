@@ -52,6 +52,8 @@ def _sizes(
     instruction: Instruction, groups: ReplicaGroups, replicas: int, partitions: int
 ) -> tuple[int | None, int | None]:
     """Return the number of ids in all groups, and the ranks per group; None where unknown."""
+    # XLA's GetCollectiveOpGroupMode: with use_global_device_ids, ids are flattened ones; with a
+    # channel alone, each id is a replica that stands for all of its partitions; else a replica.
     attributes, given = instruction.attributes, group_size(groups)
     channel, has_partitions = "channel_id" in attributes, False  # of each id all partitions
     if instruction.opcode in _BY_PARTITION:
@@ -61,6 +63,7 @@ def _sizes(
     else:
         total, has_partitions = replicas, channel
     size = (given or total) * (partitions if has_partitions else 1)
+    # A header with one rank leaves open how many partitions each id stands for.
     is_known = replicas * partitions > 1 or (given and not has_partitions)
     return total if total > 1 else None, size if is_known else None
 

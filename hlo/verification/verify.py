@@ -262,6 +262,7 @@ def _possible(shape: Shape) -> None:
             raise Violation("rank", f"{leaf}: there are no arrays of {leaf.element_type}")
         if leaf.rank > _MAXIMUM_RANK:
             raise Violation("rank", f"{leaf.rank} dimensions: at most {_MAXIMUM_RANK} are possible")
+        # NumPy's arrays of s4 and the like take a byte for each element.
         width = max(8, leaf.element_type.bits) // 8
         if math.prod(filter(None, leaf.dims)) * width >= 2**63:
             raise Violation("size", f"{leaf} has more bytes than 64 bits count")
