@@ -307,6 +307,7 @@ def _with_loop(
         )
         begin = add("band", first.shape, "constant", literal=first)
         none = add("zero", zero.shape, "constant", literal=zero)
+        # Any value would do: the bands write every row.
         empty = add("rows", shape, "broadcast", none, dimensions=())
         kinds = [rebuilt.definitions[name].shape for name in outside]
         state = TupleShape((first.shape, shape, *kinds))

@@ -159,6 +159,7 @@ class _Body:
         """
         opcode, shape = instruction.opcode.removesuffix("-start"), instruction.shape
         attributes = dict(instruction.attributes)
+        # Of copy-start only: a copy has no such attribute.
         attributes.pop("cross_program_prefetch_index", None)
         shapes = self.operand_shapes(instruction)
         source = shapes[0] if "slice_sizes" in attributes else one_or_tuple(shapes)

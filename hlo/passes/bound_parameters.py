@@ -51,6 +51,7 @@ def _literal(parameter: Instruction, value: object) -> Literal:
     if found.shape != shape.dims or found.dtype != shape.element_type.numpy:
         given = f"{found.dtype}{list(found.shape)}"
         raise ArgumentError(f"the value of %{parameter.name}, {given}, is no {shape}")
+    # The caller may write into its own array later.
     fixed = found.copy()
     fixed.setflags(write=False)
     return Literal(shape, fixed)

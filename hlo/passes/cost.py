@@ -47,5 +47,7 @@ def weights(
             for name in set(instruction.operands)
             if single or array(by_name[name].shape).elements != 1
         )
+        # Capped, as weights double at each link of a chain of add(f(y), g(y)): infinity times no
+        # repetition would be NaN.
         found[instruction.name] = min(1e9, COST[instruction.opcode] + inner)
     return found

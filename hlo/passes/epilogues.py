@@ -65,6 +65,7 @@ class _Search:
 
         def join(instruction: Instruction) -> None:
             users = self._users[instruction.name]
+            # The caller's use of the root stays open: nothing behind the root can be an end.
             open_uses[instruction.name] = len(users) + (instruction.name == self._root)
             found.append(instruction)
             for user in users:
@@ -75,6 +76,7 @@ class _Search:
         # it.
         while waiting and len(found) < _LONGEST:
             number = heappop(waiting)
+            # It waits once for each of its operands that was found.
             while waiting and waiting[0] == number:
                 heappop(waiting)
             user = self._instructions[number]

@@ -32,6 +32,7 @@ class Names:
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
+        # Where to go on counting each stem, so that n names of one stem take linear time.
         self._next: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:

@@ -36,6 +36,7 @@ def _folded(computation: Computation) -> Computation:
         instruction = rebuilt.resolved(instruction)
         if instruction.opcode == "dot":
             instruction = _of_transposes(instruction, rebuilt)
+        # With other readers the dot or concatenation would stay, and be computed twice.
         elif instruction.opcode == "transpose" and uses[instruction.operands[0]] == 1:
             exchanged = _exchanged(instruction, rebuilt)
             instruction = exchanged or _of_parts(instruction, rebuilt) or instruction

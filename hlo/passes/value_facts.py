@@ -33,6 +33,7 @@ class ValueFacts:
     def is_static(self, instruction: Instruction) -> bool:
         """Return whether result, operands and their operands have no bounded dimension."""
         operands = [self._definitions[name] for name in instruction.operands]
+        # No rule looks further: slice(concatenate(x, …)) reads the shapes of the parts.
         before = [self._definitions[name] for operand in operands for name in operand.operands]
         return not any(has_bounds(i.shape) for i in (instruction, *operands, *before))
 

@@ -112,6 +112,7 @@ def _is_worth_it(
     result = array(dot.shape)
     size = indices * result.elements * result.element_type.numpy.itemsize
     is_large = terms >= _TERMS and own.elements <= _ROWS * terms
+    # With fewer trips than indices, some of the products would be computed for nothing.
     return 1 < indices <= count and is_large and size <= _BYTES
 
 

@@ -72,6 +72,7 @@ def _trips(module: Module, rebuilt: Rebuilt, loop: Instruction) -> int | None:
     compared = COMPARISONS[str(decides.attributes["direction"])]
     if not compared(*np.array(counts, word)):
         return 0
+    # Python's integers do not wrap around, as the counter would.
     after = [count + step for count, step in zip(counts, steps, strict=True)]
     wraps_around = any(abs(count) >= 1 << bits for count in after)
     return None if wraps_around or compared(*np.array(after, word)) else 1
