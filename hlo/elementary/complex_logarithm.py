@@ -130,6 +130,7 @@ def _arc(x: Unbounded[V], y: Unbounded[V], machine: Machine[V]) -> _Arc[V]:
     outer = unbounded.divide(square, unbounded.add(far, right, machine))
     total = unbounded.add(near, short, machine)
     inner = unbounded.divide(square, total)
+    # At z = 1 the quotient is 0/0.
     inner = unbounded.select(unbounded.is_zero(total, machine), total, inner, machine)
     beyond_one = unbounded.add(outer, unbounded.select(is_inner, inner, total, machine), machine)
     beyond_x = unbounded.add(outer, unbounded.select(is_inner, total, inner, machine), machine)

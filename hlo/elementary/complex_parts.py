@@ -181,6 +181,7 @@ def _circle(
 
 def _bit(word: Word, number: int, machine: Machine[V]) -> Condition:
     """Return whether a bit of a word is set."""
+    # In the exponent field the bit is 2**-1022: the machine makes conditions of values only.
     return machine.from_bits((word & (1 << number)) << (MANTISSA_BITS - number)) > 0.0
 
 
@@ -202,6 +203,7 @@ def logarithm(f: Unbounded[V], u: Unbounded[V], machine: Machine[V]) -> Unbounde
     log = log_near_one(beyond, machine)
     multiple = double_double.multiply_value(Pair(k * 0.0 + LN2.high, k * 0.0 + LN2.low), k)
     total = from_pair(double_double.add(multiple, log), machine)
+    # There log(1 + f) is f to 200 bits, and f may be too small for a pair of float64.
     return unbounded.select(near & (f.exponent < -200.0), f, total, machine)
 
 

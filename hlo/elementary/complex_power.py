@@ -100,6 +100,7 @@ def _polar(x: V, y: V, machine: Machine[V]) -> _Polar[V]:
 
 def _modulo_four(x: V, machine: Machine[V]) -> V:
     """Subtract a multiple of 4, exactly; the rest is in [-2, 2]. What is beyond 2**90 becomes 0."""
+    # Each float64 beyond is a multiple of 2**38.
     x = machine.select(machine.absolute(x) > 2.0**90, 0.0, x)
     x = x - ((x + _ROUND_TO_2_40) - _ROUND_TO_2_40)
     return x - ((x + _ROUND_TO_FOURS) - _ROUND_TO_FOURS)
@@ -189,6 +190,7 @@ def _difference_of_squares(values: tuple[V, V, V, V], machine: Machine[V]) -> Un
         largest = unbounded.larger(largest, other.exponent, machine)
     terms = []
     for number, x in enumerate(wide):
+        # What from_f64 returns has no low part.
         part = unbounded.aligned(x, largest, machine).high
         square = two_product(part, part)
         terms += list(square if number < 2 else double_double.negative(square))
@@ -295,6 +297,7 @@ def _half_angle(
     )
     opposite = _cross(direction, guess, machine)[0].pair.high < 0.0
     zero = sign * 0.0
+    # pi in every lane: the reflection of 0.
     half_turn = in_half_plane(Unbounded(Pair(zero, zero), zero), machine.equal(zero, 0.0), machine)
     turned = unbounded.subtract(first, _times_sign(half_turn, sign), machine)
     turned = unbounded.select(

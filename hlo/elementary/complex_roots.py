@@ -45,6 +45,8 @@ def sqrt(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
     unordered = ~(machine.equal(x, x) & machine.equal(y, y))
     re = machine.select(infinite, machine.select(x < 0.0, 0.0, INFINITY), re)
     im = machine.select(infinite, machine.select(x < 0.0, INFINITY, 0.0), im)
+    # Beside a NaN only the infinity of an infinite x stays (annex G.6.4.2): +inf + NaN i of
+    # x = +inf, NaN + inf i of x = -inf.
     re = machine.select(unordered & ~(x > machine.select(infinite, 0.0, INFINITY)), NAN, re)
     im = machine.select(unordered & ~(x < machine.select(infinite, 0.0, -INFINITY)), NAN, im)
     re = machine.select(wide, INFINITY, re)

@@ -32,6 +32,7 @@ def roots_of_unity(n: int) -> tuple[Array, Array]:
     quadrant = (octant + 1) // 2 % 4
     cosines = np.choose(quadrant, [cosine, -sine, -cosine, sine])
     sines = np.choose(quadrant, [sine, cosine, -sine, -cosine])
+    # -0 + 0 is +0.
     return cosines + 0.0, sines + 0.0
 
 

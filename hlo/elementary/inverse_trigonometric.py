@@ -42,6 +42,7 @@ def angle(opposite: V, adjacent: V, machine: Machine[V]) -> V:
     swap = opposite > adjacent
     small = machine.select(swap, adjacent, opposite)
     large = machine.select(swap, opposite, adjacent)
+    # Next to tan(pi/16) and tan(3 pi/16), half way between the three angles.
     middle, upper = small > large * 0.2, small > large * 0.67
     zero = small * 0.0
     c = machine.select(upper, 1.0, machine.select(middle, _TAN_PI_8, zero))

@@ -32,6 +32,7 @@ _EXACT_F64 = 2.0**-35  # relative to half a last bit of an f64
 
 def _is_integer(y: V, machine: Machine[V]) -> Condition:
     """Return whether |y| >= 0 is an integer; infinity is one."""
+    # Below 2**52 the last bit of the sum is worth 1, so that the addition rounds to an integer.
     return (y >= 2.0**52) | machine.equal((y + 2.0**52) - 2.0**52, y)
 
 
@@ -43,6 +44,7 @@ def with_special_powers(x: V, y: V, result: V, machine: Machine[V]) -> V:
     limit = machine.select(grows, INFINITY, size * 0.0)
     result = machine.select(zero | infinite, machine.select(grows, limit, 0.0), result)
     whole = _is_integer(exponent, machine)
+    # From 2**53 on every float64 is even.
     odd = whole & (exponent < 2.0**53) & ~_is_integer(exponent * 0.5, machine)
     result = machine.select(odd, with_sign_of(result, x, machine), result)
     result = machine.select((x < 0.0) & ~whole & ~infinite, NAN, result)

@@ -9,6 +9,7 @@ _CUBE_ROOT_OF_TWO = 1.2599210498948732
 _CUBE_ROOT_OF_HALF = 0.7937005259840998
 # The binomial series (cbrt(1 + t) - 1) / t: the guess leaves |t| < 2**-14, so four terms do.
 _CUBE_ROOT_OF_ONE_PLUS = (1.0 / 3.0, -1.0 / 9.0, 5.0 / 81.0, -10.0 / 243.0)
+# Its last bit is worth 2**-16: what is added to it and below 2 keeps 17 bits.
 _ROUND_TO_17_BITS = 1.5 * 2.0**36
 
 # cbrt(m) for sqrt(1/2) <= m <= sqrt(2); error 1.5e-6

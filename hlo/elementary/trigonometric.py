@@ -28,6 +28,8 @@ _REST = (
     float.fromhex("0x1.e21c820ff28b2p-163"),
     float.fromhex("0x1.fe5163abdebbcp-192"),
 )
+# An f32 from 2**52 on is a multiple of 2**29, and the first piece one of 2**-27, so that their
+# product is a multiple of 4; each further piece has its last bit 27 places lower.
 _BOUNDS = (2.0**52, 2.0**79, 2.0**106)
 
 # Rounding constants: adding and subtracting one rounds to a multiple of 4, or of 2**-27.
@@ -105,6 +107,8 @@ def _sine_and_cosine(high: V, low: V) -> tuple[V, V]:
 def select_by_quadrant(biased: V, even: V, odd: V, machine: Machine[V]) -> V:
     """Select ``even`` or ``odd`` by the parity of the quadrant k; negate in quadrants 2, 3."""
     word = machine.bits(biased)
+    # The machine makes conditions of values only: the last bit of k moves to the exponent field,
+    # where it is 2**-1022; the one before it moves to the sign.
     is_odd = machine.from_bits((word & 1) << MANTISSA_BITS) > 0.0
     chosen = machine.select(is_odd, odd, even)
     return machine.from_bits(machine.bits(chosen) ^ ((word & 2) << 62))

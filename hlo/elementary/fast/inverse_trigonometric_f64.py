@@ -35,6 +35,8 @@ def _reduced(small: V, large: V, machine: DoubleMachine[V]) -> tuple[Pair[V], Pa
     With tan(c) of 0, _MIDDLE or 1, t = (small - tan(c) large) / (large + tan(c) small). Of the
     dividend the first difference is exact, by Sterbenz' lemma; the divisor errs by 2**-54.
     """
+    # Just above _MIDDLE / 2, and above 1/2: within a factor of two of the product, as Sterbenz'
+    # lemma needs.
     middle, upper = small > large * 0.20711, small > large * 0.67
     c = machine.select(upper, 1.0, machine.select(middle, _MIDDLE, small * 0.0))
     angle = machine.select(upper, 0.5 * _HALF_PI, machine.select(middle, _ANGLE, c))

@@ -27,6 +27,7 @@ def power(x: V, y: V, machine: FloatMachine[V]) -> V:
     Special cases are those of C (C11 F.10.4.4).
     """
     size = machine.absolute(x)
+    # (-1)**inf is 1, but infinity times log2(1) would be NaN.
     exponent = machine.select(y > LARGEST, LARGEST, y)
     exponent = machine.select(y < -LARGEST, -LARGEST, exponent)
     product = machine.widened(exponent) * _wide_log2(size, machine)
@@ -73,6 +74,7 @@ def with_special_cases(x: V, y: V, result: V, machine: FloatMachine[V]) -> V:
     limit = machine.select(grows, INFINITY, 0.0)
     result = machine.select(zero | infinite, limit, result)
     whole = _is_integer(exponent, machine)
+    # From 2**24 on every f32 is even.
     odd = whole & (exponent < 2.0**24) & ~_is_integer(exponent * 0.5, machine)
     result = machine.select(odd, with_sign_of(result, x, machine), result)
     result = machine.select((x < 0.0) & ~whole & ~infinite, NAN, result)

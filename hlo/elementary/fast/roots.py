@@ -43,6 +43,7 @@ def cube_root_guess(x: V, machine: FloatMachine[V]) -> CubeRoot[V]:
     normal = machine.select(small, x * 2.0**24, x)
     k, m, _ = split(machine.bits(normal), machine)
     k = k - machine.select(small, 2.0**23 + BIAS + 24, 2.0**23 + BIAS)
+    # With the bias in it, the low bits of the sum are the exponent field of 2**(k/3).
     biased = machine.fused(k, 1.0 / 3.0, ROUND + BIAS)
     left = machine.fused(biased - (ROUND + BIAS), -3.0, k)
     above, below = left > 0.5, left < -0.5

@@ -26,6 +26,7 @@ _LIMIT = 160.0  # of a power of two: far beyond the f32
 def power(x: V, y: V, machine: FloatMachine[V]) -> V:
     """Evaluate x**y; the error of y log2|x|, which is below 160, is some 2**-28."""
     logarithm = _log2(machine.absolute(x), machine)
+    # (-1)**inf is 1, but infinity times log2(1) would be NaN.
     exponent = machine.select(y > LARGEST, LARGEST, y)
     exponent = machine.select(y < -LARGEST, -LARGEST, exponent)
     rough = exponent * logarithm.high
