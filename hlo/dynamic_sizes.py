@@ -345,6 +345,7 @@ def _runs(
     if 0 in source or 0 in target:
         yield tuple(range(len(source))), tuple(range(len(target)))
         return
+    # f32[6,4] to f32[2,3,4]: the runs are (0) to (0,1), and (1) to (2).
     i = j = 0
     while i < len(source) and j < len(target):
         first, second = i, j
@@ -364,6 +365,7 @@ def _runs(
 def _free(target: ArrayShape, run: tuple[int, ...], inferred_dimension: int) -> int | None:
     if inferred_dimension in run:
         return inferred_dimension
+    # f32[<=6] of 5 elements to f32[2,<=3]: the second dimension has 5 // 2 = 2.
     found = [d for d in run if is_bounded(target, d)]
     # A bound of 1 changes no product: in f32[<=5] to f32[<=1,<=5] the second one is free.
     found = [d for d in found if target.dims[d] != 1] or found

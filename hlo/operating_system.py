@@ -18,6 +18,7 @@ except ImportError:  # on Windows
 def processors() -> int:
     """Return the number of processors that this process may use; of all if that is unknown."""
     if hasattr(os, "sched_getaffinity"):
+        # On Linux: those that taskset or a cpuset leaves to this process.
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

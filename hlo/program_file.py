@@ -14,6 +14,7 @@ from hlo.verification.verify import verify
 
 def read(path: Path) -> Module:
     """Read and verify the module in a file of HLO text."""
+    # Strings in metadata may have any bytes; elsewhere U+FFFD is a ParseError with its place.
     text = path.read_bytes().decode("utf-8", errors="replace")
     with named(path):
         module = parse(text)

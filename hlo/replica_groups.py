@@ -207,6 +207,7 @@ def _factors(mesh: MeshGroups) -> tuple[tuple[int, ...], list[int]]:
     if len(sizes) != len(mesh.axes) or any(size < 1 for size in sizes.values()):
         raise ValueError("expected axes of different names in a mesh")
     # A boundary is the product of the factors before it; quotients of neighbours are the factors.
+    # mesh['x'=8] {'x':(2)2} has 1, 2, 4 and 8: three factors of 2, the second of which is along.
     cuts = {name: {1, size} for name, size in sizes.items()}
     for part in mesh.along:
         if part.axis not in sizes:

@@ -220,6 +220,7 @@ class TupleShape:
 
     def __str__(self) -> str:
         texts = [str(shape) for shape in self.elements]
+        # XLA numbers every fifth element.
         marked = [f"/*index={i}*/{t}" if i and i % 5 == 0 else t for i, t in enumerate(texts)]
         return f"({', '.join(marked)})"
 

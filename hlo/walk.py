@@ -81,6 +81,7 @@ class Op:
 
 # Annotations that mean something to a few ops; their functions name them.
 ANNOTATIONS = ("backend_config", "frontend_attributes")  # those that a function may ask for
+# ``write`` and ``block`` are for kernels of the C backend: where they store, where they append.
 _GIVEN = frozenset(("shape", "operand_shape", "write", "block", *ANNOTATIONS))
 
 

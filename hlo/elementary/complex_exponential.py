@@ -87,6 +87,7 @@ def exponential_minus_one(x: V, y: V, machine: Machine[V], rounded: Rounding[V])
     power = unbounded.select(below, grown.inverse, grown.power, machine)
     along = unbounded.multiply(_minus_one(x, grown, machine), turned.cosine)
     re = rounded(unbounded.add(along, turned.cosine_minus_one, machine))
+    # Keeps the sign of a zero, which the sum loses.
     re = machine.select(machine.equal(x, 0.0) & machine.equal(y, 0.0), x, re)
     im = product(power, turned.sine, (y,), rounded, machine)
     limit = machine.select(below, -1.0, INFINITY), machine.select(below, _zero(y, machine), NAN)

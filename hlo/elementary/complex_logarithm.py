@@ -91,6 +91,7 @@ def log_plus_one(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts
     squares = square_sum(along, across, machine)
     re = rounded(unbounded.times_two(logarithm(beyond, squares, machine), -1.0))
     re = machine.select(machine.equal(a, -1.0) & machine.equal(b, 0.0), -INFINITY, re)
+    # Keeps the sign of a zero, which the exact sum loses.
     re = machine.select(machine.equal(x, 0.0) & machine.equal(y, 0.0), x, re)
     size = unbounded.select(a < -1.0, unbounded.negative(along), along, machine)
     legs = legs_at_infinity((across, size), (y, x), machine)
@@ -154,6 +155,7 @@ def asin(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
     legs = legs_at_infinity((along, arc.across), (x, y), machine)
     re, im = rounded(angle(*legs, machine)), rounded(arc.height)
     unordered, infinite = _unordered(x, y, machine), _infinite(x, y, machine)
+    # As annex G.6.2.2 has casinh(NaN + 0 i) = NaN + 0 i, turned by a quarter.
     re = machine.select(unordered & ~machine.equal(x, 0.0), NAN, re)
     re = machine.select(machine.equal(x, 0.0), 0.0, re)
     im = machine.select(unordered, NAN, im)
@@ -169,6 +171,7 @@ def acos(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
     re, im = rounded(turn), rounded(arc.height)
     unordered = _unordered(x, y, machine)
     right = rounded(constant(HALF_PI, finite_magnitude(x, machine), machine))
+    # Annex G.6.1.1: cacos(0 + NaN i) is pi/2 + NaN i.
     re = machine.select(unordered, machine.select(machine.equal(x, 0.0), right, NAN), re)
     im = machine.select(unordered, NAN, im)
     im = machine.select(_infinite(x, y, machine), INFINITY, im)
@@ -204,6 +207,8 @@ def atanh(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
     re = machine.select(at_pole, INFINITY, re)
     infinite = _infinite(x, y, machine)
     right = rounded(constant(HALF_PI, a, machine))
+    # Annex G.6.2.3: a real part of zero beside a NaN in catanh(0 + NaN i) and catanh(inf + NaN i),
+    # and catanh(NaN + inf i) = 0 + pi/2 i.
     quiet = machine.equal(x, 0.0) | (infinite & machine.equal(a, a))
     re = machine.select(infinite, 0.0, re)
     im = machine.select(infinite, right, im)

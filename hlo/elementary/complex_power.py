@@ -57,6 +57,7 @@ def _exponential(g: Unbounded[V], machine: Machine[V]) -> Unbounded[V]:
     """Evaluate e**g; beyond -2000 and 2000 what it is there: rounded, 0 or infinite."""
     sign = _sign(g.pair.high, machine)
     whole = unbounded.normalised(*_times_sign(g, sign), machine)
+    # From 2**20 on g is huge; below 2**-1000 growth_of takes it from ``whole``.
     exponent = clamped(whole.exponent, -1000.0, 20.0, machine)
     pair = double_double.scaled(whole.pair, unbounded.scale(exponent, machine))
     huge = pair.high > _LARGEST
@@ -246,6 +247,7 @@ def atan2(c: V, d: V, a: V, b: V, machine: Machine[V], rounded: Rounding[V]) -> 
         ),
     )
     nothing = unbounded.is_zero(sums[1], machine)
+    # Where the sum is an exact zero, its sign is that of the sum in plain floats.
     side = machine.select(nothing, a * b + c * d, sums[1].pair.high)
     across = _times_sign(sums[1], _sign(sums[1].pair.high, machine))
     across = _times_sign(unbounded.times_two(across, 1.0), _sign(side, machine))

@@ -181,6 +181,7 @@ def _half_power(x: V, machine: Machine[V]) -> tuple[Pair[V], V, Pair[V]]:
     k = biased - ROUND
     power = add_value(fraction, 1.0)
     inverse = divide(Pair(x * 0.0 + 1.0, x * 0.0), power)
+    # e**-x is ``inverse`` / 2**k; from 2**-1000 on it is nothing beside e**x.
     scale = power_of_two(clamped(k * -2.0, -1000.0, 0.0, machine) + ROUND, machine)
     return power, k, scaled_pair(inverse, scale)
 

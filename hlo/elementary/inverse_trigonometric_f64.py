@@ -45,6 +45,7 @@ def angle(opposite: Pair[V], adjacent: Pair[V], machine: Machine[V]) -> Pair[V]:
 
 def atan(x: V, machine: Machine[V]) -> V:
     """Evaluate the arc tangent for x >= 0."""
+    # From there on it is pi/2 in 106 bits, and products of larger legs would overflow.
     x_or_large = machine.select(x > 2.0**120, 2.0**120, x)
     zero = x_or_large * 0.0
     result = angle(Pair(x_or_large, zero), Pair(zero + 1.0, zero), machine)

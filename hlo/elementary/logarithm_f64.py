@@ -100,6 +100,7 @@ def asinh(x: V, machine: Machine[V]) -> V:
     grown = add_value(divide(square, add_value(root, 1.0)), near)
     far = plus_multiple_of_ln2(x * 0.0 + 1.0, log_pair(x, machine)).high
     result = machine.select(x > 2.0**60, far, log_plus_one_pair(grown, machine).high)
+    # Of infinity both sequences make NaN.
     return identity_if_tiny(x, machine.select(x < INFINITY, result, x), machine)
 
 
@@ -122,5 +123,6 @@ def atanh(x: V, machine: Machine[V]) -> V:
     below = two_sum(zero + 1.0, -x)
     ratio = divide(Pair(x + x, zero), below)
     result = identity_if_tiny(x, log_plus_one_pair(ratio, machine).high * 0.5, machine)
+    # The division of pairs makes NaN of 2 / 0.
     result = machine.select(machine.equal(x, 1.0), INFINITY, result)
     return machine.select(x <= 1.0, result, NAN)

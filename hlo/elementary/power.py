@@ -86,6 +86,7 @@ def power(x: V, y: V, machine: Machine[V]) -> V:
     value = add_value(fraction, 1.0)
     exact = machine.absolute(value.low) < machine.absolute(value.high) * _EXACT
     result = machine.select(exact, value.high, to_odd(value, machine))
+    # Beyond, every f32 is 0 or infinite.
     k = clamped((biased - ROUND) + (biased_too - ROUND), -200.0, 200.0, machine)
     return with_special_powers(x, y, result * power_of_two(k + ROUND, machine), machine)
 

@@ -212,6 +212,7 @@ def all_to_all(
         require("C2", one, f"{len(dimensions)} dimensions, {len(operands)} operands")
         distinct_dimensions("C2", dimensions, operands[0].rank)
         return result
+    # XLA's tuple form: operand k goes to rank k of the group. Of one operand it is a tuple, too.
     alike = all(compatible(operand, operands[0]) for operand in operands)
     require("C2", alike, "the operands are not alike")
     return TupleShape(tuple(map(without_layout, operands)))
@@ -241,6 +242,7 @@ def collective_permute(
     if not slice_sizes:
         return _same(operands)
     require("C2", len(operands) == 4, f"{len(operands)} operands with slice_sizes, not four")
+    # The codec is that of gather, too, whose slice_sizes are numbers.
     nested = all(isinstance(sizes, tuple) for sizes in slice_sizes)
     require("C2", nested, "slice_sizes of collective-permute is a list of lists, one per slice")
     for data, starts in zip(operands[:2], operands[2:], strict=True):

@@ -44,6 +44,7 @@ def same_dims(label: str, shapes: Sequence[ArrayShape]) -> tuple[bool, ...]:
     """Require equal dims; return which dimensions are bounded in any of the shapes."""
     first = shapes[0]
     for shape in shapes[1:]:
+        # Not by require(): its message, of two shapes, would be formatted for each instruction.
         if shape.dims != first.dims:
             raise Violation(label, f"{shape} and {first} differ in their dimensions")
     if not any(shape.dynamic for shape in shapes):

@@ -122,6 +122,7 @@ def ragged_dot(
     for dimension in rhs_group_dims:
         free = _free(right, rhs_batch_dims, rhs_contracting_dims)
         require("C7", dimension in free, f"group dimension {dimension} is not a free one")
+        # The free dimensions of rhs are the last ones of a dot's result.
         place = result.rank - len(free) + free.index(dimension)
         del dims[place], dynamic[place]
     return bounded(result.element_type, tuple(dims), tuple(dynamic))

@@ -27,6 +27,7 @@ def fft(operand: ArrayShape, *, fft_type: str, fft_length: tuple[int, ...]) -> A
     require("C1", source.element_type in wanted, f"{fft_type} of {source}")
     rank = len(fft_length)
     require("C2", 1 <= rank <= min(3, source.rank), f"{rank} lengths for {source}")
+    # XLA keeps a size of 0 in place of 0 // 2 + 1.
     last = fft_length[-1] // 2 + 1 if fft_length[-1] else 0
     expected = (*fft_length[:-1], last if fft_type == "IRFFT" else fft_length[-1])
     same = source.dims[source.rank - rank :] == expected

@@ -146,6 +146,7 @@ def scan(
         slices.append(ArrayShape(one.element_type, _without(one.dims, dimension)))
     carries: list[Shape] = [ArrayShape(one.element_type, one.dims) for one in shapes[inputs:]]
     given = to_apply.computation.root_instruction.shape
+    # Compares arguments alone; what the computation gives follows.
     called_on("C3", to_apply, (*slices, *carries), (given,))
     results = given.elements if isinstance(given, TupleShape) else (given,)
     outputs = len(results) - num_carries
@@ -175,6 +176,7 @@ def _features(
     """C1: floats; C2: feature_index is a dimension of the operand; C3: the vectors have one element
     for each feature. Operand and vector."""
     source = array("C1", operand)
+    # The element types are those of all three batch norms.
     require_element_type("C1", "batch-norm-training", source)
     distinct_dimensions("C2", (feature_index,), source.rank, "feature_index")
     features = (is_bounded(source, feature_index),)

@@ -262,6 +262,7 @@ def _under(window: WindowDimension, rows: Rows) -> Rows | None:
     first of them is no affine function of the band's start."""
     if window.base_dilation != 1:
         return None
+    # Windows of 3 rows, stride 2, 1 row of padding: 4 rows from s on need 9 rows from 2 s - 1 on.
     extent = (window.size - 1) * window.window_dilation + 1
     return Rows(
         rows.dimension,

@@ -159,6 +159,7 @@ class Decisions:
         if isinstance(roots, Reason):
             return roots
         (root,) = roots
+        # Loops of an epilogue are those of its contraction, not of rows.
         if root in self._ends:
             return Reason(Why.READ_BEYOND_ROW, (f"%{root}",))
         uses: _Uses = {root: {LOOP: float(operand.elements)}}
@@ -205,6 +206,7 @@ class Decisions:
     def _decide(self, instruction: Instruction) -> None:
         """Absorb or store one elemental instruction, by its uses."""
         uses = self._uses_of(instruction)
+        # A scalar: arrays of constants are not fusible.
         if instruction.opcode == "constant":
             self._absorb(instruction, uses)
         elif needed := self._why_needed(instruction):

@@ -92,6 +92,7 @@ def _repeated_in_lanes(broadcast: Instruction) -> int:
     last = max((d for d, extent in enumerate(dims) if extent > 1), default=None)
     dimensions = broadcast.attributes["dimensions"]
     assert isinstance(dimensions, tuple)
+    # f32[128] to f32[128,256], dimensions={0}: 256 neighbours read one element.
     if last is None or last in dimensions or dims[last] < _LONG:
         return 1
     return dims[last]

@@ -21,6 +21,7 @@ from hlo.types import ArrayShape, ElementType, Shape, compatible, without_layout
 
 def layouts(module: Module) -> Module:
     """Remove all layouts, every ``bitcast``, and every ``copy`` that changes no bounds."""
+    # It declares the layouts of parameters and result that are removed.
     attributes = {k: v for k, v in module.attributes.items() if k != "entry_computation_layout"}
     return each(replace(module, attributes=attributes), _without_layouts)
 
@@ -28,6 +29,7 @@ def layouts(module: Module) -> Module:
 def _without_layouts(computation: Computation) -> Computation:
     """Remove the layouts of one computation; expand its bitcasts."""
     rebuilt = Rebuilt(computation)
+    # A bitcast needs the layout of its operand, which the rebuilt one lacks.
     shapes = {i.name: i.shape for i in computation.instructions}
     for instruction in computation.instructions:
         resolved = rebuilt.resolved(instruction)
@@ -79,6 +81,7 @@ class _Steps:
 
     def bitcast(self, source: ArrayShape, target: ArrayShape) -> str:
         """Emit transpose, bitcast-convert, reshape, transpose; return the last one's name."""
+        # f32[2,3]{0,1} to f32[6]: a transpose to f32[3,2], the order in memory, and a reshape.
         _require_defined(source, target)
         stored = _major_to_minor(target)
         shape = self._transposed(source, _major_to_minor(source))

@@ -50,6 +50,7 @@ _BEFORE_LOOPS = (
 )
 _LOOPS = (
     "loop_invariants",
+    # Behind it, as the transposes that right_factors makes would be folded into the dots again.
     "transposes",
     # Merged operands make more rules apply, select(p, x, x), and concatenations: slices of parts.
     "simplify",

@@ -101,6 +101,7 @@ def _repeats_rows(broadcast: Instruction, operand: ArrayShape, rows: Rows) -> bo
     assert isinstance(dimensions, tuple)
     long = [d for d, extent in enumerate(array(broadcast.shape).dims) if extent > 1]
     mapped = [d for d, extent in zip(dimensions, operand.dims, strict=True) if extent > 1]
+    # Where the operand's dimensions come first, the copies of each element are neighbours.
     return operand.elements == rows.number and mapped == long[: len(mapped)]
 
 

@@ -118,6 +118,7 @@ class _Window:
         for d in integers(self._scatter, "scatter_dims_to_operand_dims"):
             last = self._shape.dims[d] - self._sizes[d]
             # Compared in s64: a bound need not fit the type of the indices (s8, u8).
+            # One of u64 from 2**63 on becomes negative, and is out of bounds as well.
             start = self._add("convert", ArrayShape(S64), (starts[d],))
             for number, direction in ((0, "GE"), (last, "LE")):
                 bound = self._number(number, S64)

@@ -133,6 +133,7 @@ def _slice_of_concatenate(facts: ValueFacts, instruction: Instruction) -> Answer
     first = 0
     for number, part in enumerate(inner.operands):
         extent = facts.array(inner, number).dims[dimension]
+        # An empty slice may lie between two operands, and is left alone.
         if first <= start < limit <= first + extent:
             window[dimension] = (start - first, limit - first, stride)
             return instruction._replace(operands=(part,), attributes={"slice": tuple(window)})

@@ -73,6 +73,7 @@ def _exchanged(transpose: Instruction, rebuilt: Rebuilt) -> Instruction | None:
     batch = len(integers(dot, "lhs_batch_dims"))
     ranks = [array(rebuilt.definitions[name].shape).rank for name in dot.operands]
     rows, columns = (len(free(dot, number, rank)) for number, rank in enumerate(ranks))
+    # [b, m, k] times [b, k, n] is [b, m, n]: dimensions={0,2,1} exchanges rows and columns.
     order = [*range(batch), *range(batch + rows, batch + rows + columns)]
     if integers(transpose, "dimensions") != (*order, *range(batch, batch + rows)):
         return None

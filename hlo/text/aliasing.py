@@ -31,6 +31,7 @@ def read_header_aliases(text: str) -> tuple[Alias, ...]:
     """Read ``input_output_alias``: ``{ {0}: (1, {}, may-alias), … }``."""
     wanted = "{ {output}: (parameter, {index}, may-alias), … }"
     found = _matches(_ALIAS, text, wanted)
+    # The short form, ``{0}: 1``, is for instructions only.
     if any(match[5] for match in found):
         raise ValueError(f"expected {wanted}")
     return tuple(map(_alias, found))

@@ -168,6 +168,7 @@ def _paddings(text: str) -> tuple[tuple[int, int, int], ...]:
 
 
 def _show_paddings(value: tuple[tuple[int, int, int], ...]) -> str:
+    # As XLA prints it: for all dimensions, or for none.
     interior = any(inner for _, _, inner in value)
     return "x".join(f"{a}_{b}_{c}" if interior else f"{a}_{b}" for a, b, c in value)
 

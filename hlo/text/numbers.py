@@ -154,6 +154,7 @@ def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> 
             raise NumberError(f"{element_type} has no {tokens[place][:40]}", place)
     magnitude = np.where(finite, np.abs(wide), 0.0)
     _, exponent = np.frexp(magnitude)
+    # The last bit of numbers of this exponent; of subnormal ones it is always the quantum.
     step = np.maximum(np.ldexp(1.0, exponent - form.precision), form.quantum)
     scaled = magnitude / step  # exact: a power of two
     rounded = np.rint(scaled)

@@ -149,9 +149,11 @@ class LineReader:
     def _typed(self, text: str) -> tuple[str, ...]:
         """Return the names of operands written with their shapes; raise KeyError if one differs."""
         pairs = _TYPED.findall(text)
+        # findall skips what does not match: the lengths of what it found then do not add up.
         length = 4 * len(pairs) - 2 - (0 if "%" in text else len(pairs))  # of ", ", " " and "%"
         shapes, known = self._shapes, self._known
         for shape, name in pairs:
+            # Shapes are cached by their text, so that equal ones, spelled alike, are one object.
             if known[name].shape is not shapes.get(shape):
                 raise KeyError(name)
             length += len(shape) + len(name)

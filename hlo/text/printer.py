@@ -63,6 +63,7 @@ def _computation(
 ) -> Iterator[str]:
     signature = ""
     if style.program_shapes:
+        # XLA leaves out the % of parameters in signatures.
         parameters = ", ".join(
             f"{quoted(p.name).removeprefix('%')}: {_shape(without_layout(p.shape), style)}"
             for p in computation.parameters

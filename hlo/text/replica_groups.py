@@ -41,6 +41,7 @@ _PART = pattern(
 )
 _GROUPS = "expected {{0,1},{2,3}}, [groups,size]<=[ids] or mesh[…] {…}"
 _PAIRS = "expected {{source,target},…}"
+# Not possessive inside of the braces: the last one is a } itself. _balanced cuts off the rest.
 _SEND_RECV = pattern(r"\b_xla_send_recv_source_target_pairs\s*+=\s*+[\"']?+(\{[\d\s,{}]*\})")
 
 V = TypeVar("V", ListedGroups, IotaGroups, MeshGroups, SourceTargetPairs)

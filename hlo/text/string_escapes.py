@@ -22,7 +22,9 @@ def read_string(text: str) -> str:
         elif plain:
             found += plain.encode(errors="surrogateescape")
         else:
+            # Three octal digits may be more than a byte.
             found.append(int(hexadecimal, 16) if hexadecimal else int(octal, 8) & 0xFF)
+    # Bytes that are not UTF-8 become surrogates, which show_string turns into the same bytes.
     return found.decode(errors="surrogateescape")
 
 

@@ -41,6 +41,7 @@ from hlo.types import ArrayShape, Shape, TupleShape
 # What may not run another number of times or elsewhere, and what may not end at all.
 _KEPT = (EFFECT, STATEFUL, RANKS, EXCHANGES, ASYNC, PENDING, DONE, CALLS, OPAQUE, STRUCTURAL)
 _NEVER = frozenset[str]().union(*map(having, _KEPT)) | {"while", "conditional", "scan", "map"}
+# A transpose has no operations, but reads across memory: once is better than in each trip.
 _FREE = frozenset(name for name, cost in COST.items() if not cost) - {"transpose"}
 _DEAR = having(ELEMENTARY)
 _FEWEST = 16  # elements that are worth an array of their own: fewer stay in registers

@@ -82,6 +82,7 @@ def _slice(rebuilt: Rebuilt, name: str) -> _Slice | None:
     given = array(rebuilt.definitions[inner.operands[0]].shape)
     sizes = integers(inner, "dynamic_slice_sizes")
     cut = [d for d, (size, full) in enumerate(zip(sizes, given.dims)) if size != full]
+    # With one vector of start indices, a form of older programs, there are only two operands.
     if len(cut) != 1 or sizes[cut[0]] != 1 or len(inner.operands) != 1 + given.rank:
         return None
     (d,) = cut
