@@ -141,6 +141,7 @@ def _greater(one: Expr, other: Expr) -> Expr | None:
     """Build a maximum with a constant; None if neither operand is constant."""
     for value, least in ((one, ix.value_of(other)), (other, ix.value_of(one))):
         if least is not None:
+            # Indices have clamps, not maxima: the upper end is one that the value never passes.
             return ix.clamp(least, value, max(least, ix.bounds(value)[1]))
     return None
 

@@ -86,6 +86,7 @@ class _AgreedSize:
 
 def smaller_size(one: Expr, other: Expr | int) -> Expr:
     """Return the smaller one of two sizes."""
+    # No size is negative, so that this is the minimum: a clamp's bounds are known.
     return ix.clamp(0, one, other)
 
 
@@ -96,6 +97,8 @@ def _of_size(element: Element, dimension: int, size: Expr, may_stretch: bool) ->
     sizes[dimension] = size
     if not may_stretch or before == size:
         return resized(element, sizes)
+    # Of size 1, its one element is read everywhere; else the common size is at most its own, and
+    # the clamp changes no index within that.
     last = ix.clamp(0, ix.subtract(before, 1), max(extent - 1, 0))
 
     def at(*index: Expr) -> Expr:

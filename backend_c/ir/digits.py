@@ -61,6 +61,8 @@ def _strip_mine(scope: Scope, before: Written, shape: tuple[int, str], write: Wr
         return
     assert isinstance(loop, Loop)
     (quotients, rest), most = divmod(extent, radix), _MOST_STATEMENTS // len(loop.body)
+    # Parts that were concatenated, say: with a loop over the quotients outside, the conditions on
+    # them would stay in the lanes, which takes 1.6 times as long.
     if quotients <= min(_FEW, most) and _chooses(loop):
         scope.forget_after(before)
         for place in range(0, quotients * radix, radix):
@@ -133,6 +135,8 @@ def _divided(expression: Expr, lane: Variable) -> Iterator[int]:
     for part in subexpressions(expression):
         if not (isinstance(part, Apply) and part.operation in ("divide", "modulo")):
             continue
+        # (4 i + j) / 12 has another value at every third i; (5 i + j) / 12 has runs of two
+        # and of three, which no digits of i give.
         divisor = ix.value_of(part.operands[1]) if part.type is INDEX else None
         factor = ix.coefficients(part.operands[0]).get(lane, 0) if divisor else 0
         if divisor and factor and divisor % factor == 0 and divisor > abs(factor):

@@ -29,6 +29,7 @@ def with_floored_remainder(value: Expr, ranges: IntegerRanges) -> Expr:
     is_corrected = {is_negative, Apply("compare-NE", (rest, zero), PRED)}
     if dividend is None or _conjuncts(condition, ranges) != is_corrected:
         return value
+    # Two's complement: the low bits are the floored remainder of negative numbers, too.
     if divisor & (divisor - 1) == 0:
         return Apply("and", (dividend, Constant(kind, divisor - 1)), value.type)
     return Apply("select", (is_negative, corrected, rest), value.type)
@@ -49,6 +50,7 @@ def _conjuncts(condition: Expr, ranges: IntegerRanges) -> set[Expr]:
     match ranges.definition(condition):
         case Apply("and", (one, other), _):
             return _conjuncts(one, ranges) | _conjuncts(other, ranges)
+        # What is left of ne(lt(r, 0), lt(c, 0)): `decided_selects` folds lt(c, 0) first.
         case Apply("compare-NE", (one, Constant(element_type, False)), _) if element_type is PRED:
             return _conjuncts(one, ranges)
         case found:

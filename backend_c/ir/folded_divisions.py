@@ -48,6 +48,7 @@ class _Folding:
             return with_operands(value, self._folded)
         own = [name for name in dict.fromkeys(variables(value)) if name in self._definitions]
         divided = dict.fromkeys(map(self._of, own))
+        # A quotient folds only together with its remainder: one name alone stays a division.
         for dividend in divided if len(own) > 1 else ():
             some = {n: self._definitions[n] for n in own if self._of(n) == dividend}
             expanded = ix.with_definitions(value, some)

@@ -180,6 +180,7 @@ def _integer_bounds(expression: Expr) -> tuple[int, int]:
 
 def _split(expression: Expr, divisor: int) -> tuple[Expr, Expr]:
     """Split an affine form in two: q and r with expression = divisor · q + r, r the other terms."""
+    # 8 i + 4 j + 13 by 8: q = i + 1, r = 4 j + 5.
     terms, offset = _affine_form(expression)
     whole = {a: c // divisor for a, c in terms.items() if c % divisor == 0}
     rest = {a: c for a, c in terms.items() if c % divisor}
@@ -189,6 +190,9 @@ def _split(expression: Expr, divisor: int) -> tuple[Expr, Expr]:
 def _digits(expression: Expr, divisor: int) -> tuple[int, Expr, Expr] | None:
     """Write an affine form as ``g * high + low`` for 0 <= low < g and a divisor g of ``divisor``,
     the greatest that is one of a coefficient too; None if there is no such g."""
+    # For 0 <= l < g: (g h + l) / (g d) = h / d, and (g h + l) % (g d) = g (h % d) + l. So
+    # (16 i + j) / 512 is i / 32 for 0 <= j < 16: of what is read in groups of 16, the row of 512 is
+    # found again.
     common = {math.gcd(factor, divisor) for factor in coefficients(expression).values()}
     for g in sorted(common - {1}, reverse=True):
         high, low = _split(expression, g)

@@ -50,6 +50,7 @@ def _or(one: Range, other: Range) -> Range | None:
     """Bound ``or``: it has no bit above the highest one of both, if neither has a sign bit."""
     if min(one[0], other[0]) < 0:
         return None
+    # It has all bits of both, so that it is at least the greater one.
     return max(one[0], other[0]), (1 << max(one[1], other[1]).bit_length()) - 1
 
 
@@ -79,6 +80,7 @@ def _quotient(one: Range, divisor: Range) -> Range | None:
     least, most = divisor
     if least != most or least <= 0:
         return None
+    # It grows with the dividend, so that the ends bound it; // would round them down.
     return _hull(*(abs(end) // least * (1 if end >= 0 else -1) for end in one))
 
 
@@ -215,6 +217,8 @@ class IntegerRanges:
                 name in self._known
             ):
                 # So that normalised indices, i < 0 ? i + n : i, are known to be in bounds.
+                # A branch that no value reaches has low > high in it: the hull with the
+                # range of the other one is at least that.
                 low, high = known = self._known[name]
                 least = int(end)  # type: ignore[arg-type]
                 self._known[name] = low, min(high, least - 1)

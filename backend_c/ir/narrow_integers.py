@@ -210,12 +210,14 @@ class _Narrowing:
         if operation == "multiply" and narrow.bits < 16:
             return False  # processors have no products of bytes in lanes
         if operation in _SHIFTS:
+            # As many bits or more shift everything out of the narrow type, but not of the wide one.
             least, most = self._ranges.of(operands[1])
             is_left = operation == "shift-left"
             return 0 <= least <= most < narrow.bits and (
                 is_left or self._is_number(operation, operands[0], narrow)
             )
         if is_low:
+            # Low bits of maxima, quotients and absolute values depend on high bits of operands.
             return operation in _WRAPPING
         if operation in _QUOTIENTS:
             least, most = self._ranges.of(operands[1])

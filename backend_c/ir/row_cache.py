@@ -46,6 +46,8 @@ def kept_in_row(element: Element, length: int, scope: Scope) -> Element:
         number = ix.value_of(place)
         kept = rows.get(row)
         if kept is not None and kept.loop is not scope.innermost:
+            # 0: a loop over the row filled it. In fast numerics rows of few elements (nest.FEW) are
+            # read without a loop, one place after the other: then all of them must be there.
             is_whole = len(kept.written_out) in (0, length)
             return scope.load(kept.array, place) if is_whole else element.at(*index)
         if kept is None:
@@ -70,6 +72,8 @@ def kept_in_rows(computation: Computation, rows: set[Rows]) -> dict[str, int]:
         return {}
     (one,) = rows
     kind = kinds(computation, one)
+    # By instruction, the loops over the row that read it: each reduction has one, named after it,
+    # and all results share that of the root.
     loops: dict[str, set[str]] = {computation.root: {computation.root}}
     for instruction in reversed(computation.instructions):
         mine = {instruction.name} if instruction.opcode == "reduce" else loops.get(instruction.name)

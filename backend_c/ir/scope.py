@@ -129,6 +129,8 @@ class Scope:
         self._definitions.pop(variable.name, None)  # a name that was forgotten is given again
         if expression.type is INDEX and ix.is_quotient(expression):
             self._definitions[variable.name] = expression
+        # An open loop or `if` is appended to the block around it when it closes: what is appended
+        # there now comes before it.
         self._blocks[depth].statements.append(Let(variable, expression))
         # A value that can change is not remembered: every use reads it anew.
         if fixed is not None:
@@ -154,6 +156,7 @@ class Scope:
     def hoisted(self, *values: Expr) -> Iterator[None]:
         """Redirect what is written inside to the outermost block in which ``values`` are known."""
         depth = max((self._depth_of(value) for value in values), default=0)
+        # These are appended as they close, so that what is written meanwhile comes before them.
         inside = self._blocks[depth + 1 :]
         del self._blocks[depth + 1 :]
         yield

@@ -98,5 +98,6 @@ def _crossed(choice: Apply, lane: Variable) -> Iterator[int]:
     low, high = ix.value_of(least), ix.value_of(greatest)
     if low is None or high is None or ix.coefficients(value) != {lane: 1}:
         return
+    # The value is lane + offset, whose least is at the loop's first lane.
     offset = ix.bounds(value)[0] - lane.low
     yield from (low - offset, high + 1 - offset)

@@ -35,6 +35,7 @@ Interval = tuple[float, float]
 _Rule = Callable[..., Interval]
 
 _ALL: Interval = (-math.inf, math.inf)
+# Above pi / 2, and above the f32 next to it.
 _HALF_PI = 1.5707964
 _ROUNDED = 2.0**-18  # more than a fast function's result may be off, relative to 1
 
@@ -130,6 +131,7 @@ _FLOAT_RULES: dict[str, _Rule] = {
     "maximum": lambda one, other: (max(one[0], other[0]), max(one[1], other[1])),
     "minimum": lambda one, other: (min(one[0], other[0]), min(one[1], other[1])),
     "select": lambda _, one, other: (min(one[0], other[0]), max(one[1], other[1])),
+    # 2**-8 is half a unit in the last place of bf16, the coarsest type with rules (`_applied`).
     "convert": lambda one: _hull([end * (1.0 + side * 2.0**-8) for end in one for side in (-1, 1)]),
     "floor": _whole,
     "ceil": _whole,
