@@ -58,6 +58,7 @@ def compilation(
     def after(name: str, changed: Module) -> None:
         nonlocal groups, before
         if name in TARGETS:
+            # The pipeline keeps no reasons, so that the pass runs once more for them.
             before = stages[-1]
             _, groups = fused_with_reasons(before, TARGETS[name])
         stages.append(changed)

@@ -71,6 +71,8 @@ def with_block_loops(plan: Plan) -> Plan:
         if isinstance(step, Repeat) and _is_little(step, kernels):
             merged = _BlockLoop(step, kernels)
             kernel = merged.kernel()
+            # Where the threads of a block cannot share the steps, one thread makes all trips: that
+            # pays only if a trip is little work for it, too.
             if by_one_block(kernel) is not None or _cost(kernel.body, threads=1) <= _MOST:
                 kernels.append(kernel)
                 return merged.launch(len(kernels) - 1)

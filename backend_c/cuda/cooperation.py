@@ -157,6 +157,7 @@ class _Sharing:
         """Return a call that each thread makes itself; raise CannotShareError if it touches
         shared state."""
         names = {pointer.array.name for pointer in pointers(call)}
+        # Each thread that calls it would advance the random state of the run once more.
         if call.function.startswith("hlo_seed") or not names <= self._own:
             raise CannotShareError
         return call

@@ -49,6 +49,7 @@ class Counts:
             if buffer is None or end is None or direction is None:
                 continue
             direction, beyond = _BEYOND.get(direction, (direction, 0))
+            # It does not wrap around here: `_counted` finds that i <= 2**31 - 1 never ends.
             end += beyond
             start, step = self._begun(buffer, before), self._step(buffer, repeat)
             if start is not None and step is not None:
@@ -91,6 +92,7 @@ class Counts:
         for step in reversed(before):
             if buffer in read_and_changed(step)[1]:
                 return self._numbers.get(step.source) if isinstance(step, Copy) else None
+        # A constant, then: nothing may overwrite one (Ownership), not even an outer loop.
         return self._numbers.get(buffer)
 
     def _number(self, value: Expr, before: Sequence[Step], changed: set[Buffer]) -> int | None:

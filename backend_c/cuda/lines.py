@@ -65,6 +65,8 @@ def in_lines(loop: Loop) -> tuple[Loop, ...]:
     widths = [_width(line.array) for line in (*loads, *stores)]
     lanes = _BYTES // max(widths, default=_BYTES)
     most = ix.bounds(loop.extent)[1] // lanes
+    # One lane: no access has unit stride, or its elements are of 16 bytes. f64 beside pred would
+    # take lines of two bytes, of which runtime/hlo_lines.h has none.
     if lanes < 2 or min(widths) * lanes < _LEAST or most < _FEWEST:
         return (loop,)
     written = _Lines(loop, lanes, loads, stores)

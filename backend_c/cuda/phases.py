@@ -150,6 +150,8 @@ def _phases(kernel: Kernel) -> tuple[list[_OfPhase], tuple[Array, ...]]:
     kernels = []
     for phase in phases:
         needed = _needed(phase.statements, floating)
+        # By identity: equal statements, as of a variable that is set to 0 twice, may be of
+        # different phases.
         own = {id(statement) for statement in (*phase.statements, *needed)}
         # In the order of the text: a value may be read from what the phase has written before.
         body = [statement for statement, _ in flat if id(statement) in own]

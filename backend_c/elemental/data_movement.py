@@ -110,6 +110,7 @@ def slice_(operand: Element, *, slice: tuple[tuple[int, int, int], ...]) -> Elem
 
     if not operand.sizes:
         return Element(ArrayShape(operand.shape.element_type, dims), at)
+    # At 2**62 the bounds of indices saturate: only the lower end counts.
     sizes = [
         ix.divide(
             ix.clamp(0, ix.add(smaller_size(size, limit), stride - 1 - start), 1 << 62), stride
@@ -157,6 +158,7 @@ def pad(
         return Element(shape, at)
     sizes: list[Expr] = []
     for size, dim, (low, high, interior) in zip(operand.sizes, dims, padding, strict=True):
+        # Actual sizes are s32, so that the upper end never counts.
         holes = ix.multiply(ix.clamp(0, ix.subtract(size, 1), 1 << 32), interior)
         sizes.append(ix.clamp(0, ix.add(size, low + high, holes), dim))
     bounds = ArrayShape(shape.element_type, dims, operand.shape.dynamic)

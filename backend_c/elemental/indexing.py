@@ -76,6 +76,7 @@ def dynamic_update_slice(operand: Element, update: Element, *start_indices: Elem
     if 0 in sizes:
         return operand
     windows = [smaller_size(operand.size(d), update.size(d)) for d in range(len(dims))]
+    # A bounded update may have no elements: its start is then any index up to the operand's end.
     least = [ix.value_of(window) or 0 for window in windows]
     firsts = _clamped_starts(operand, start_indices, windows, least)
 

@@ -108,6 +108,7 @@ def _actual_index(offset: Expr, sizes: Sequence[Expr], dims: Sequence[int]) -> l
     """Delinearise a row-major offset by actual sizes, clamped to the bounds."""
     position: list[Expr] = []
     for d in reversed(range(len(dims))):
+        # Divided by at least 1: an array without elements has its index computed, too.
         extent = ix.clamp(1, sizes[d], max(dims[d], 1))
         place = apply("modulo", offset, extent) if d else offset
         position.insert(0, ix.clamp(0, place, max(dims[d] - 1, 0)))

@@ -153,6 +153,7 @@ def _as_float(word: Interval) -> Interval:
     low, high = (np.uint32(int(end)) for end in word)
     if high > 0x7F800000:
         return _ALL
+    # Without a sign bit, encodings are in the order of the floats.
     return float(low.view(np.float32)), float(high.view(np.float32))
 
 

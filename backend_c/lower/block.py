@@ -120,6 +120,7 @@ class Block:
             self._module, self._columns, computation, self.settings, is_patch=is_patch
         )
         if is_patch:
+            # The buffer that it updates is none of its inputs, as `inputs_of` would have it.
             return builder.build(operands, outputs)
         # Of results, what they are windows of.
         numbers: dict[Buffer, int] = {}

@@ -131,6 +131,7 @@ def peak(plan: Plan) -> Peak:
     changes: dict[float, int] = {}
     for buffer, (first, last) in lives.items():
         changes[first] = changes.get(first, 0) + buffer.bytes
+        # In the step itself it is alive, beside what begins there.
         changes[last + 0.5] = changes.get(last + 0.5, 0) - buffer.bytes
     best, live = Peak(0, 0), 0
     for time in sorted(changes):
@@ -188,6 +189,8 @@ def lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, float]]:
         if isinstance(step, Repeat):
             clock += 1
             for buffer, begin in first.items():
+                # What is read after a loop is its state, or an array that its trips fill: both are
+                # named before it, too, so that the last evaluation of the condition spares them.
                 if begin < start <= last[buffer]:
                     last[buffer] = clock
             last[step.predicate.base] = clock

@@ -148,6 +148,8 @@ def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block:
     with block.collected_steps() as condition_steps:
         predicate = condition(state)
     with block.collected_steps() as body_steps:
+        # After the condition, which must leave the state as it is: the next computation that is
+        # evaluated takes this up, and that is the body.
         block.give(changed)
         _assign(state, body(state), block, _STATE)
     assert isinstance(predicate, Buffer)

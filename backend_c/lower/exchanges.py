@@ -33,6 +33,7 @@ def with_exchanges(plan: Plan, least: int) -> Plan:
     """
     mentions = Counter(b for _, step in in_order(plan.steps) for b in buffers_of(step))
     fixed = {*plan.arguments, *(buffer for buffer, _ in plan.constants)}
+    # The caller reads results, so that the body is not alone in naming one.
     mentions.update(plan.results)
 
     def change(step: Step) -> tuple[Step, ...]:

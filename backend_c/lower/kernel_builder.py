@@ -96,12 +96,15 @@ class KernelBuilder:
     ) -> tuple[Kernel, tuple[Buffer, ...]]:
         """Return the kernel, and the buffers of its inputs in order (its tables follow them)."""
         written = set(outputs) if self._is_patch else set()
+        # An operand that is updated in place is read through the array of the result: no two arrays
+        # of a kernel overlap.
         inputs = tuple(buffer for buffer in inputs_of(operands) if buffer not in written)
         kernel = self._build_with(operands, inputs, outputs, is_flat=True)
         # One flat loop is best, unless an index in it then takes a division: that cannot be
         # vectorised. So the kernel is written flat, looked at, and written again with split loops
         # if it divides. Of other kernels than maps an outer loop may divide: it does so once for
         # what is inside. Threads of a GPU divide rather than share short rows.
+        # A scalar has dims[-1:] == (), which is less than any.
         is_short = all(buffer.shape.dims[-1:] < (_SHARED_ROW,) for buffer in outputs)
         is_by_threads = self._settings.has_blocks and is_short and all(map(_is_map, kernel.body))
         has_rows = self._settings.has_lanes and kernel.kind != "map"

@@ -17,9 +17,11 @@ from backend_c.ir.value_ranges import with_short_sequences
 
 def rewritten(body: Sequence[Statement], settings: Settings) -> tuple[Statement, ...]:
     """Run the rewrites of loop IR that settings ask for over a kernel's body."""
+    # Selects first: they have no form as indices, as i < 0 ? i + n : i of NumPy's.
     body = with_affine_indices(with_decided_selects(body))
     if settings.is_fast and settings.has_lanes:
         body = with_folded_divisions(body)
     if settings.has_lanes:
         body = with_hoisted_conditions(with_narrow_integers(body))
+    # Products last: intervals have no rule for multiply-add, and would end there.
     return with_fused_products(with_short_sequences(body)) if settings.is_fast else tuple(body)

@@ -53,6 +53,7 @@ def lower(module: Module, settings: Settings) -> Plan:
         # Kernels that write in place are less often those of other layers, too.
         plan = with_least_memory(plan, with_coalesced_copies, with_results_in_place)
         plans.append(with_exchanges(plan, least))
+        # Where the first choice makes no view, those that allow fewer give the same plan.
         if not with_views(plan):
             break
     return min(plans, key=lambda one: peak(one).bytes)

@@ -120,6 +120,7 @@ class _Merging:
         rest = [b for b in launches[1].inputs if b not in earlier.buffers().values()]
         inputs = (*launches[0].inputs, *rest)
         outputs = tuple(b for launch in launches for b in launch.outputs if b not in dead)
+        # What both launches name, one launch names from here on.
         self._uses.subtract({*buffers_of(launches[0])} & {*buffers_of(launches[1])})
         kernel = _one_kernel(earlier, later, inputs, outputs, len(self.kernels))
         self.kernels.append(kernel)
@@ -189,6 +190,7 @@ def _one_kernel(
     before = {let.variable for let in bound}
     values, same = with_common_values([*bound, *lets, *stores])
     once = sum(isinstance(s, Let) and s.variable in before for s in values)  # these come first
+    # "parallel lanes" if one of them is: threads pay for that one alone.
     kind = max(earlier.loop.kind, later.loop.kind, key=len)
     return replace(
         earlier.kernel,

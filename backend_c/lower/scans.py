@@ -172,6 +172,7 @@ class Slices:
         position = Array("a1", self._count.element_type, 1)
         into = Array("r0", value.shape.element_type, target.shape.elements, mutable=True)
         place = apply("convert", scope.load(position, ix.constant(0)), type=INDEX)
+        # It is within that already: the clamp tells index arithmetic so.
         slice_index = scope.bind(ix.clamp(0, place, self._length - 1))
         with nest.split(scope, dims) as index:
             there = ix.linearize((*index[:d], slice_index, *index[d:]), target.shape.dims)

@@ -51,6 +51,7 @@ def local_array(shape: ArrayShape, scope: Scope) -> Array:
     """Declare a local array; raise Unsupported for a bounded shape."""
     if shape.is_dynamic:
         raise Unsupported(f"{shape}, of bounded size, inside a computation called per element")
+    # C has no arrays without elements.
     return scope.local(shape.element_type, max(shape.elements, 1))
 
 
