@@ -38,6 +38,7 @@ def geometry(kernel: Kernel) -> Geometry:
     rows = max(_most(kernel, kind) for kind in ("parallel", "blocks", "warps"))
     elements = _most(kernel, "parallel lanes")
     threads = own or _threads(elements or _most(kernel, "lanes"))
+    # CUDA refuses a launch of no blocks, as a loop without iterations would have.
     blocks = max(rows, -(-elements // threads), 1)
     return Geometry(min(blocks, MOST_BLOCKS), threads, dynamic_shared_bytes(kernel))
 

@@ -49,6 +49,7 @@ def launch_shape(kernel: Kernel) -> str:
 
 def is_independent(statement: Statement) -> bool:
     """Return whether a statement is a loop that blocks can share."""
+    # Blocks cannot wait for each other to combine sums within a launch.
     if not isinstance(statement, Loop) or statement.sums:
         return False
     return statement.kind in ("parallel", "parallel lanes", *_OF_BLOCKS)

@@ -13,7 +13,9 @@ from backend_c.ir.loop_ir import INDICES, Apply, Constant, Expr, Variable
 from hlo.types import PRED, S64, ElementType
 
 Range = tuple[int, int]
-_LIMIT = 1 << 53  # indices that may be greater are not known at all
+# Indices that may be greater are not known at all: the bounds of `ix.bounds` saturate at 2**62,
+# which bounds nothing.
+_LIMIT = 1 << 53
 _Rule = Callable[[Range, Range], Range | None]
 
 

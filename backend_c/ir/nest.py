@@ -17,6 +17,7 @@ from backend_c.ir.scope import Scope
 
 # A reduction of so few elements is written out, in lanes over its results.
 FEW = 8
+# To divide for a row's index takes as long as a row of few elements: the channels of an image.
 _SHORT_ROW = 64  # elements
 _SHARED = 64  # iterations of a parallel loop, at least: several for each thread
 

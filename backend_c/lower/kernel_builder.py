@@ -83,7 +83,8 @@ class KernelBuilder:
         self._inner_hero: InnerHero | None = None
         self._kept = kept_in_rows(computation, set(self._rows_by_name.values()))
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
-        # One result for each of many short rows: the rows are the lanes.
+        # One result for each of many short rows: the rows are the lanes, as three coordinates of a
+        # distance would leave most of sixteen lanes empty.
         lengths = {rows.length for rows in self._rows_by_name.values()}
         numbers = [rows.number for rows in self._rows_by_name.values()]
         is_short = bool(lengths) and max(lengths) <= nest.FEW and settings.is_fast

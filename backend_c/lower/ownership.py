@@ -30,7 +30,8 @@ class Ownership:
         self._first = len(plan.buffers)  # of the buffers that are allocated from here on
         self._position = {i.name: n for n, i in enumerate(order)}
         # The position of each name's last use; the root is needed in the end. Of a tuple, a
-        # get-tuple-element needs one part.
+        # get-tuple-element needs one part. As a use of all, the later one would keep the earlier
+        # part alive, and a loop that updates both arrays would copy that in each trip.
         self._last = {computation.root: len(order)}
         self._parts: dict[str, dict[int, int]] = {}
         for n, instruction in enumerate(order):

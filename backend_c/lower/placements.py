@@ -110,6 +110,7 @@ class Placements:
         placed = [part for part in found.parts if self._may_place(part, found, dims)]
         for part in placed:
             assert part.source is not None
+            # Of x twice in one concatenation the first part is x, the other a copy of it (`left`).
             self._places.setdefault(part.source, (instruction.name, part))
         if placed:
             self.found[instruction.name] = found

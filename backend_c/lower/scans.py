@@ -36,6 +36,7 @@ class Slices:
         self._is_reverse = is_reverse
         self._varies = any(is_bounded(source.shape, dimension) for source in inputs)
         self._actual = self._actual_length(inputs)
+        # It is overwritten in each trip, which a constant may not be.
         self._iteration = block.copied(self._number(0), _COUNTER)
         self._position = self._iteration
 
