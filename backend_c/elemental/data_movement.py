@@ -192,6 +192,7 @@ def all_of(conditions: Sequence[Expr]) -> Expr:
 def concatenate(*operands: Element, dimensions: tuple[int, ...]) -> Element:
     """result[i] = operands[k][i - start[k]], k being the operand within which i[dimension] lies."""
     (dimension,) = dimensions
+    # One without elements has none that a clamped index could read.
     parts = [o for o in operands if o.shape.dims[dimension] or o.sizes]
     if not parts:
         return operands[0]
@@ -266,6 +267,7 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
     parts = wide // narrow
     sizes = _split_sizes(operand, shape.rank, parts)
     is_split = source.bits > target.bits
+    # Elements of fewer than 8 bits have a byte each in memory: its bytes would not be parts.
     if operand.array is not None and narrow % 8 == 0 and (is_split or not operand.sizes):
         return array_reader(_view(operand.array, shape), _without_layout(shape), sizes)
 

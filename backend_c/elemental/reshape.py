@@ -143,6 +143,7 @@ def _equal_product_groups(
     i = j = 0
     while i < len(dims) or j < len(into):
         ours, theirs = ([i], [j])
+        # All elements are in groups already: what is left has extents of 1.
         if i >= len(dims) or j >= len(into):
             ours, theirs = list(range(i, len(dims))), list(range(j, len(into)))
             groups.append((ours, theirs))

@@ -88,6 +88,7 @@ def with_interchanged_loops(plan: Plan, settings: Settings) -> Plan:
             if found is not None:
                 launch = _launched(found, kernels, settings)
                 left = found.shared & (kept | later)
+                # The launch first: it reads the shared state that the loop behind it overwrites.
                 return (launch, _of_shared(step, found)) if left else (launch,)
             later = later | {*_reads((step,))}  # by the next trip
         return (with_steps(step, lambda steps: change(steps, later)),)

@@ -99,6 +99,7 @@ def scan(
             with block.over(output.shape.dims) as index:
                 there = (*index[:dimension], position, *index[dimension:])
                 write.some([number], there, (output.at(*index),))
+        # Last: the outputs that are stored above may read the carries.
         carries.assign(following.value())
     outputs = [write.reader(number) for number in range(len(made))]
     return as_shaped(shape, [*outputs, *readers_in(carries.value())])
