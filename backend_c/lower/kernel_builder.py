@@ -340,6 +340,7 @@ def _index(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:
 def _over_row(scope: Scope, dims: Sequence[int], rows: Rows) -> Iterator[Expr]:
     """Open the loops over the elements of a row of an array; yield the offset in the row."""
     inner = list(dims)
+    # Of dims (4, 3, 8) and rows of 24 elements, (3, 8) are those of a row.
     while math.prod(inner[1:]) >= rows.length and len(inner) > 1:
         del inner[0]
     if scope.is_flat or len(inner) < 2:

@@ -213,6 +213,7 @@ def slice_view(callee: Computation, operand: Buffer) -> tuple[View, ArrayShape] 
         view = _step(instruction, shape, at)
         if view is None:
             return None
+        # Of no plan: nothing but its shape and view is asked for.
         at = Buffer(-1, ArrayShape(shape.element_type, shape.dims), None, view)
     assert at.view is not None
     return at.view, at.shape

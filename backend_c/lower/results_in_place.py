@@ -314,6 +314,8 @@ def _is_divided(loop: Loop, operand: Array, result: Array) -> bool:
     With ``pitch`` the loop variable's stride, all offsets are ``pitch · i`` plus terms that the
     body does not change, plus a remainder within an interval narrower than ``pitch``.
     """
+    # Rows of 8, say: r[8 i + j] of a[8 i + k]. Row i meets no other row's elements, whatever is
+    # read of it before it is written.
     inner = list(every(loop.body))
     offsets = [load.offset for s in inner for load in _loads(s) if load.array.name == operand.name]
     offsets += [store.offset for store, _ in _stores(loop.body, result, ())]
