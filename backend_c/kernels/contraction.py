@@ -131,6 +131,9 @@ def convolution(
     steps = ((0, 1),) * shape.rank
     convolved = Convolved(lhs, shape.dims, dim_labels, window, *groups, shape.dims, steps)
     parts = [(convolved, factors)]
+    # Fast sums read the input at constant offsets, so each phase is a convolution of its own. Exact
+    # ones read it by index: phases are batches of one contraction, all as long as the longest, and
+    # `within` leaves out results beyond the last pixel of the others.
     is_real = not any(t.is_complex for t in (*types, shape.element_type))
     is_fast = block.settings.is_fast and is_real and _fast_sums(types, shape.element_type)
     if is_fast and not block.settings.is_scalar and has_phases(lhs, rhs, window):
@@ -162,6 +165,7 @@ def contract(
     common = max(types, key=_width)
     # The sum is exact in the wider type first: what a conversion saturates or truncates is one
     # number.
+    # Complex factors to a float are no conversion: that sum is one of real parts.
     if _KINDS[result.kind] < min(_KINDS[common.kind], _KINDS["float"]):
         wide = PARTS.get(common, common)
 
@@ -223,6 +227,7 @@ def _contract_floats(
 ) -> None:
     """Choose the loops of an exact contraction to floats or complex numbers."""
     is_narrow_sum = _is_narrow_sum(types, result)
+    # Double-double takes real factors, each of which is one f64.
     is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
     # An empty sum (k = 0) has no bound to decide by: the accumulator gives its +0.
     blocks = has_blocks(factors, scope) and BlockContraction(factors, types, result, write, scope)
@@ -292,11 +297,14 @@ def _fast(
         BlockContraction(factors, types, result, write, scope).plain_sums(sums)
     elif scope.settings.is_scalar:
         _emit(ScalarContraction(factors, (sums, result), write, scope), convolved)
+    # Blocks are rows of pixels: there must be a spatial dimension, of an extent that is known.
     elif convolved is not None and convolved.outputs and not convolved.lhs.sizes:
         kind = _convolution(convolved)
         kind(convolved, factors, (sums, result), write, scope).emit()
     elif is_small(factors, types):
         small_contraction(factors, (sums, result), write, scope)
+    # Padding is a zero factor here, and FastContraction alone mends its products with infinities.
+    # (Small matrices have no padding: their factors are plain loads.)
     elif is_skinny(factors) and not is_padded(factors):
         SkinnyContraction(factors, (sums, result), write, scope).emit()
     elif convolved is None and sums is F32 and (product := bf16_product(factors, types)):

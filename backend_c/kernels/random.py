@@ -230,6 +230,7 @@ def _integers(
 ) -> Expr:
     """Return a + word mod (b - a)."""
     a, b = (_as(end, U64 if _is_wide(element_type) else U32) for end in ends)
+    # If b is a, word mod 0 is the word.
     return apply("add", a, apply("remainder", word(place), apply("subtract", b, a)))
 
 
@@ -246,7 +247,7 @@ def _normal(
     u1 = apply("add", _unit(word(place)), _SMALLEST[kind])
     u2 = _unit(word(ix.add(place, count)))
     square = apply("multiply", Constant(kind, -2.0), apply("log", u1))
-    turn = 2 * math.pi if kind is F64 else 6.2831855
+    turn = 2 * math.pi if kind is F64 else 6.2831855  # rounded to f32, as each step is
     angle = apply("multiply", Constant(kind, turn), u2)
     z = apply("multiply", apply("sqrt", square), apply("cosine", angle))
     return apply("add", mean, apply("multiply", deviation, z))

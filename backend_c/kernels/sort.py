@@ -30,7 +30,7 @@ _Index = tuple[Expr, ...]
 # before(scope, lhs values, rhs values): whether the left elements must come before the right ones
 _Before = Callable[[Scope, Sequence[Expr], Sequence[Expr]], Expr]
 
-_CHUNKS = 8  # of a row, sorted and merged in parallel where there are few rows
+_CHUNKS = 8  # of a row, sorted and merged in parallel where there are few rows; a power of two
 _SHORT = 1 << 12
 
 
@@ -207,6 +207,7 @@ class _Sort:
 
         merges = (self._end, comes_first, merge)
         made = BlockMerge(self._scope, self._rows, self._bound, *merges)
+        # Each pass wrote to the other half: after an odd number of them runs lie in the second.
         return made.emit(self._passes % 2 * self._bound)
 
     def _merge_chunks(self, arrays: Sequence[Array]) -> Expr | int:

@@ -72,6 +72,8 @@ def reduce_window(
     growing = None
     reordered = monoid_of(monoid, element_type, is_fast=block.settings.is_fast)
     if not inputs[0].sizes:
+        # Suffixes (jnp.cumsum with reverse=True) are folded from the last element on, against the
+        # order.
         backwards = is_sum or not is_ordered or reordered is not None
         growing = growth(window.dimensions, inputs[0].shape.dims, windows.positions, backwards)
     if is_sum and windows.elements < _LONG:
@@ -302,6 +304,9 @@ def select_and_scatter(
 
 def _scatter_in_order(scope: Scope, rows: Rows, fold: OrderedUpdates) -> None:
     """Write the selection of all windows, then the fold of the sources in their order."""
+    # Each share walks all windows for the elements that are its own, so what they select is
+    # computed once before. (Threads share elements, not windows: no order depends on how many there
+    # are.)
     if not rows.positions:
         return
     keys = scope.scratch(INDEX, rows.positions, frozen=True)
@@ -327,6 +332,8 @@ def _selected(windows: Windows, place: Sequence[Expr], select: Combiner) -> Expr
         with windows.where(conditions):
             candidate = scope.bind(operand.at(*index))
             (stays,) = apply_combiner(scope, select, (best, candidate))
+            # The zero that `best` starts as is never compared: what `select` gives for it is
+            # ignored.
             is_first = apply("compare-EQ", chosen, none, type=PRED)
             takes = apply("or", is_first, apply("not", stays, type=PRED))
             with scope.when(takes):
