@@ -44,6 +44,7 @@ def real_factors(factors: Factors, result: ElementType) -> Factors:
     def place(b: Expr, m: Expr, column: Expr) -> tuple[Expr, ...]:
         return factors.place(b, m, ix.divide(column, columns))
 
+    # `k_dims` and `patches` are dropped: they count complex steps.
     n, k = columns * factors.n, 2 * factors.k
     return replace(factors, n=n, k=k, lhs=lhs, rhs=rhs, place=place, k_dims=(), patches=None)
 

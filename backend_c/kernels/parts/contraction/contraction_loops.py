@@ -142,6 +142,8 @@ def exact_sum_of_products(
     accumulator = Accumulator(scope, element_type, factors=types)
     with scope.loop(factors.k) as k:
         left, counts = factors.lhs(b, m, k)
+        # The left factor has all conditions there are: padding and groups are its own, and bounded
+        # sizes of both factors are cut to the smaller one before (hlo/dynamic_sizes.py).
         right, _ = factors.rhs(b, n, k)
         accumulator.add_product(left, right, counts)
     return accumulator.rounded()

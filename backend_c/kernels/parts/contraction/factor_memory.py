@@ -145,6 +145,8 @@ def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) 
 def strides_in_place(factors: Factors, product: Product) -> Strides | None:
     """Return the strides of right factors that are read in place; None if they are to be packed."""
     strides = factor_strides(factors.rhs, (factors.batch, factors.n, factors.k), product.right)
+    # In place the kernel reads whole vectors of columns; a step pitch of 0 would tell it that
+    # factors are packed.
     is_worth_packing = factors.m > _FEW_ROWS or factors.n % _VECTOR or product.room is not None
     if strides is None or strides.line != 1 or strides.step <= 0 or is_worth_packing:
         return None

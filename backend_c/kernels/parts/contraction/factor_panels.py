@@ -53,7 +53,10 @@ class Numbers(NamedTuple):
         return apply("complex", *numbers, type=self.element_type)
 
     def with_real_diagonal(self, value: Expr, is_diagonal: Expr) -> Expr:
-        """Return an element with its imaginary part zeroed if it is on the diagonal."""
+        """Return an element of a Hermitian matrix, with a zero imaginary part on the diagonal.
+
+        What the operand has there means nothing.
+        """
         if self.parts == 1:
             return value
         real, imag = self.of(value)
@@ -83,6 +86,7 @@ class System:
     def is_across(self) -> bool:
         """Return whether the rows of T, the triangle that is solved with, are the columns of
         ``a``."""
+        # x op(a) = b is op(a)^T x^T = b^T: the right side transposes once more.
         return self.is_transposed == self.left_side
 
     @property
@@ -128,6 +132,7 @@ def fill(array: Array, start: Expr, is_diagonal: Expr | None, scope: Scope) -> N
     with scope.loop(BLOCK) as row, scope.loop(BLOCK, "lanes") as column:
         value: Expr = zero
         if is_diagonal is not None:
+            # What is solved is kept negated (runtime/hlo_factor.h).
             one = Constant(array.element_type, -1.0)
             is_here = apply("and", is_diagonal, compare("EQ", row, column), type=PRED)
             value = apply("select", is_here, one, zero, type=array.element_type)

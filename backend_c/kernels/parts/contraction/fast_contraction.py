@@ -31,8 +31,8 @@ from backend_c.kernels.parts.contraction.products import Product
 from backend_c.kernels.parts.contraction.strided_access import result_array, result_offset
 from hlo.types import PRED, S32, U32, ElementType
 
-# Multiples of the rows (but NEON's) and of the columns of every tile (runtime/hlo_gemm.h), and of
-# the rows of narrow types' (runtime/hlo_gemm_narrow.h: 14 of them leave 12).
+# Multiples of the rows (14, 12, 6 or 4) and of the columns of every tile (hlo_gemm_tiles.h), and of
+# the 16 rows of AMX; tiles of 14 rows, which narrow types have too, leave 12 of 96.
 ROWS, COLUMNS = 84, 64
 _NARROW_ROWS = 96
 # At most so many strips of columns make a block: they share its left factors while these are in the
@@ -47,7 +47,7 @@ _PRODUCTS = 8
 _FEW_ROW_BLOCKS = 4
 _TOGETHER = 4  # strips of sums that one call writes to the stack
 _PAGE = 4096  # bytes, as HLO_GEMM_PAGE
-_STRIP = 1 << 16
+_STRIP = 1 << 16  # words of narrow types: 256 KiB
 _PLAIN_STRIP = 1 << 12  # of f32 or f64: beside left factors and sums in the L1 cache
 
 
@@ -60,6 +60,7 @@ def is_padded(factors: Factors) -> bool:
     sizes = factors.batch, factors.m, factors.n, factors.k
     b, m, n, k = (Variable(INDEX, f"any_{d}", 0, size - 1) for d, size in zip("bmnk", sizes))
     left, right = factors.lhs(b, m, k)[1], factors.rhs(b, n, k)[1]
+    # Conditions of both (a bounded k) make zeros of both factors.
     return bool(left) and set(left) != set(right)
 
 
@@ -101,7 +102,11 @@ class FastContraction:
         )
 
     def _least(self) -> Array:
-        """Call hlo_gemm_bf16_least for each block of rows; return the array of its results."""
+        """Call hlo_gemm_bf16_least for each block of rows; return the array of its results.
+
+        AMX flushes subnormal factors and sums: it is used where the least magnitudes of both sides
+        prove that there are none.
+        """
         scope, factors = self.scope, self.factors
         blocks = -(-factors.m // self.rows)
         least = scope.scratch(U32, factors.batch * blocks, frozen=True)

@@ -30,6 +30,8 @@ class GroupBounds:
                 place = ix.add(ix.multiply(row, self.groups), group)
                 size = apply("convert", sizes.at(*index, group), type=S64)
                 scope.store(starts, place, total)
+                # A size below zero moves the next group back, over the one before: both count
+                # there.
                 scope.assign(total, apply("add", total, size))
                 scope.store(ends, place, total)
 

@@ -66,7 +66,11 @@ def bf16_product(factors: Factors, types: tuple[ElementType, ElementType]) -> Pr
 
 
 def _byte_room(k: int) -> int:
-    """Return the words of a packed column of bytes, as HLO_BYTES_ROOM."""
+    """Return the words of a packed column of bytes, as HLO_BYTES_ROOM.
+
+    There is room for two s16 in each, which processors without products of bytes multiply, and for
+    the sum of the column.
+    """
     return -(-k // 4) * 2 + 1
 
 
@@ -76,5 +80,9 @@ def _s16_words(k: int) -> int:
 
 
 def _bf16_words(k: int) -> int:
-    """Return the words of a packed column of bf16, as HLO_BF16_ROOM."""
+    """Return the words of a packed column of bf16, as HLO_BF16_ROOM.
+
+    There is room for an f32 in each, as they are multiplied without AMX, and for the least
+    magnitudes.
+    """
     return k + 1

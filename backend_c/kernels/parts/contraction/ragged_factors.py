@@ -66,6 +66,7 @@ class RaggedFactors:
             group, index = self._index(1, (b, n, k), (whole_batch, n_dims, whole_depth), of_rhs)
             if self._by_rows:
                 index[self.group] = group
+            # The left factor's conditions are those of the product.
             return self.rhs.at(*(index[d] for d in range(len(index)))), ()
 
         return Factors(

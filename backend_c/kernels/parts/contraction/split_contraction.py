@@ -30,6 +30,7 @@ def parts_of(factors: Factors) -> int:
         return 1
     blocks = -(-factors.m // ROWS) * -(-factors.n // COLUMNS)
     most = min(_PARTS // blocks, factors.k // _LEAST)
+    # Parts are batches of one contraction, which has one k.
     return next((n for n in range(most, 1, -1) if factors.k % n == 0), 1)
 
 

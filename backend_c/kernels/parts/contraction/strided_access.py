@@ -52,6 +52,7 @@ def factor_strides(
         value, conditions = read(*index)
         if conditions or type(value) is not Load or value.array.element_type is not element_type:
             return None
+        # The C array of a view has elements of another type.
         if value.array.memory is not None:
             return None
         found.append(value.offset)

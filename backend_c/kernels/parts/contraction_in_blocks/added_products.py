@@ -49,6 +49,7 @@ class AddedProducts:
             more = apply("multiply-add", *factors, total)
         else:
             more = apply("add", total, apply("multiply", *factors))
+        # The total is selected, not a factor: zero times infinity is NaN.
         for condition in conditions:
             more = apply("select", condition, more, total, type=product.sums)
         scope.assign(total, more)

@@ -44,6 +44,7 @@ def emit_tiles(
         BlockTiles(factors, chosen, scope).emit(finish, begin)
         return
     length = -(-factors.k // number)
+    # Whole stages, so that staging a part needs no test for its last steps.
     length = -(-length // chosen.steps) * chosen.steps
     number = -(-factors.k // length)
     split = replace(

@@ -40,6 +40,7 @@ _CHEAP = frozenset({
 _MOST = 1 << 27  # factors that are written out
 _VECTOR = 16  # bytes
 _SECTOR = 8  # elements of f32, which memory gives at least
+# cp.async copies 4, 8 or 16 bytes.
 _COPIED = (4, 8)  # bytes of elements that are copied one by one without waiting
 
 Sizes = tuple[int, int, int]  # of the batch, the lines and the steps
@@ -210,6 +211,8 @@ class Staging:
         if self._reads_across:
             step, line = ix.delinearize(number, (shape.steps, shape.lines))
             return step, line
+        # A warp copies 8 steps (a sector of memory) of 4 lines: each element goes to a bank of its
+        # own.
         some = min(shape.steps, _SECTOR) if self.is_across else shape.steps
         before, line, step = ix.delinearize(number, (shape.steps // some, shape.lines, some))
         return ix.add(ix.multiply(before, some), step), line

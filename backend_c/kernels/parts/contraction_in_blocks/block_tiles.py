@@ -83,6 +83,8 @@ class BlockTiles:
             begin(place)
             for side, one in zip(self._sides, first, strict=True):
                 side.begin((b, one))
+            # Operations of `ix` divide and multiply by constants; how many units run is known at
+            # run time.
             most = ix.add(self._units, tile.units - 1)
             turns = scope.bind(Apply("divide", (most, self._units), INDEX))
             with scope.loop(turns) as number:

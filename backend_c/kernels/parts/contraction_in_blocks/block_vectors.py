@@ -167,6 +167,7 @@ class BlockVectors:
     def _halve(self, kept: Sequence[Array]) -> None:
         """Write the tree reduction of the partial sums of the threads of each line."""
         scope, shares, left = self._scope, self._shares, self._shares.threads
+        # A power of two, as THREADS and all of _SIDE_BY_SIDE and _APART are.
         while left > 1:
             left //= 2
             dims = self._few, left, shares.lines

@@ -56,6 +56,8 @@ class PatchCorners:
         if not conditions:
             return Load(self._patches.array, place), ()
         counts = scope.bind(all_of(conditions))
+        # The load may be done before its condition is looked at, or be a copy under way that takes
+        # an address in any case: that of an element which exists.
         place = apply("select", counts, place, ix.constant(0), type=INDEX)
         return Load(self._patches.array, place), (counts,)
 

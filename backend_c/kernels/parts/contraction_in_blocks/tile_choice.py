@@ -44,6 +44,7 @@ def division(factors: Factors, product: BlockProduct) -> Division:
 
 def _choices(factors: Factors, product: BlockProduct) -> Iterator[tuple[int, int]]:
     """Yield (tile size, parts of k): unsplit, or with one or two blocks per multiprocessor."""
+    # `emit_tiles` stores one part of a split sum; a pair has three.
     most = 1 if product.parts > 1 else min(factors.k // _LEAST, _MOST)
     for size in product.sizes:
         wanted = (share * MULTIPROCESSORS // _blocks(factors, size) for share in (0, 1, 2))
