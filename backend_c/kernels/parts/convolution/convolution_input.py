@@ -142,6 +142,7 @@ class OrderedInput:
         array, dims = lhs.array, lhs.shape.dims
         if array is None or array.element_type is not self.sums or array.memory is not None:
             return False
+        # A single feature is last, whatever its dimension.
         is_last = 1 in (dims[labels.input_feature], math.prod(dims[labels.input_feature + 1 :]))
         reach = self.convolved.reach(self.convolved.outputs)
         return is_last and all(

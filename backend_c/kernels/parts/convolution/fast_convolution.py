@@ -106,6 +106,7 @@ class FastConvolution:
             return self.height  # a window as large as the input: more rows hardly read more
         others = self.convolved.images * self.convolved.batch_groups * math.prod(self.outer)
         # One row reads all rows of the window, each further one as many as the window moves on.
+        # Along one dimension there is no second row: the difference is 0.
         step = (math.prod(self.convolved.reach(two)) * self.convolved.features - row) or row
         blocks = -(-self.height // max(1, 1 + (_REGION - row) // step))
         while others * blocks < _BLOCKS and self.height // (blocks + 1) * self.width >= _FEWEST:

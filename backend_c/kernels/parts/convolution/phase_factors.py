@@ -153,6 +153,8 @@ class _Phases:
                 if dimension.size % dimension.base_dilation:
                     end = ix.constant(dimension.size)
                     conditions.append(apply("compare-LT", tap, end, type=PRED))
+                # Between the pixels and taps of a phase there is neither padding (the shift has it)
+                # nor dilation.
                 pixel, dimension = ix.add(pixel, shift), WindowDimension(dimension.size)
             index[d] = position(pixel, step, dimension, lhs.shape.dims[d], conditions)
         return lhs.at(*(index[d] for d in range(lhs.shape.rank))), tuple(conditions)
@@ -182,6 +184,8 @@ def _first_tap(dimension: WindowDimension, phase: Expr) -> tuple[Expr, Expr]:
     base = dimension.base_dilation
     if base == 1:
         return ix.constant(0), ix.constant(0)
+    # With low = whole * d + rest, t0 is rest - p for p <= rest, else d more; (p + t0 - low) / d is
+    # -whole, else one more.
     whole, rest = divmod(dimension.padding_low, base)
     is_above = ix.clamp(0, ix.add(phase, -rest), 1)  # 1 for phases beyond the rest
     first = ix.add(rest, ix.multiply(phase, -1), ix.multiply(is_above, base))

@@ -137,6 +137,7 @@ class ScalarConvolution:
         with self.scope.undone(), self.scope.draft(dims[-2:]) as (tap, feature):
             taps = (*[(zero, zero)] * (len(dims) - 2), (tap, tap))
             pair = self._pair(Place(zero, zero, zero), zero, taps, feature)
+        # The weights of a reversed window have a negative pitch: no run.
         return all(_is_along(factor, ((tap, self.features), (feature, 1))) for factor in pair)
 
 

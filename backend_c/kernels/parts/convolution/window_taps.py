@@ -48,6 +48,7 @@ def tap_range(output: Expr, dimension: WindowDimension, extent: int, scope: Scop
     corner = ix.subtract(ix.multiply(output, dimension.stride), dimension.padding_low)
 
     def ceiling(distance: Expr) -> Expr:
+        # Clamped before the division: `ix.divide` is of numbers from 0 on.
         inside = scope.bind(ix.clamp(0, distance, reach))
         return ix.clamp(0, ix.divide(ix.add(inside, dilation - 1), dilation), size)
 
