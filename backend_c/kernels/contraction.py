@@ -204,6 +204,7 @@ def _integers(
     convolved: Convolved | None,
 ) -> None:
     """Choose the loops of a contraction of integers."""
+    # Sums modulo 2**bits are the same in any order, so exact mode has the loops of fast mode.
     if convolved is None and (product := integer_product(factors, types, result)):
         FastContraction(factors, product, result, write, scope).emit()
         return

@@ -156,7 +156,6 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
         def result(index: _Index, value: Expr | None, failed: Expr) -> Expr:
             return _or_nan(value or zero(element_type), failed)
 
-        # Beyond actual sizes the matrix is the identity: it has a factor if what is there has one.
         fast_cholesky(identity_beyond(operand), lower, write, result, block)
         return
     if nest.has_blocks(block):
@@ -209,7 +208,7 @@ def triangular_solve(
         is_conjugate=transpose_a == "ADJOINT",
     )
     right = zero_beyond(b, b.sizes) if b.sizes else b
-    # Beyond actual sizes the system is 1 x = 0: it has a solution, and adds nothing to the others.
+    # Zeros, not what memory has there: the zeros beside the identity would make NaN of infinities.
     solve = fast_triangular_solve if block.settings.is_fast else exact_triangular_solve
     solve(identity_beyond(a), right, system, write, block)
 

@@ -65,6 +65,7 @@ class NarrowContraction:
             self._in_lanes(n, (batch, m), lambda b, row, lane: (b, row, lane))
         elif m > n and m >= COLUMNS and rows:
             self._in_lanes(m, (batch, n), lambda b, column, lane: (b, lane, column))
+        # Such as a depthwise convolution, of f32[N,H,W,C]: a group is a batch for each of C.
         elif batch >= COLUMNS and self._has_batches_side_by_side():
             self._in_lanes(batch, (m, n), lambda row, column, lane: (lane, row, column))
         else:

@@ -108,6 +108,8 @@ class _Convolution:
                 ix.multiply(group, self.rhs.shape.dims[labels.kernel_input_feature]), feature
             )
         if self.batch_groups > 1:
+            # Of a bounded batch the groups are as long as its actual size says, which is no
+            # constant.
             batch = ix.add(product((group, self._batch_of_group())), batch)
         index = {labels.input_batch: batch, labels.input_feature: feature}
         conditions = list(self._there(self.lhs, labels.input_feature, feature))

@@ -27,6 +27,7 @@ def is_depthwise(convolved: Convolved) -> bool:
     groups = convolved.feature_groups
     taps = math.prod(d.size for d in convolved.window.dimensions)
     features = convolved.dims[convolved.labels.output_feature]
+    # Groups of a batch have images of their own; a tile reads one, for the features of all groups.
     is_plain = convolved.batch_groups == 1 and features <= _FEW
     return (groups > 1 or is_plain) and convolved.features == groups and taps <= _MOST
 

@@ -79,6 +79,7 @@ class IntegerConvolution(FastConvolution):
         """Write a strip of columns of a block by tiles of pixels on the stack."""
         scope, k = self.scope, self.factors.k
         patch = k * self.product.left.numpy.itemsize
+        # At least _FEWEST, which `integer_convolution` asks for.
         most = min(_PATCHES // patch, _PIXELS)
         pixels = min(self.width, most)
         # Rows of pixels are one tile if they are whole: its patches lie side by side.
