@@ -35,6 +35,7 @@ def joined(texts: Sequence[str], types: Sequence[ElementType], result: ElementTy
     if source is C64 and result is C128:
         return f"hlo_join_c128({', '.join(texts)})"
     _require_words(source, result)
+    # The cast to uint64_t extends the sign of a signed word: the mask takes those bits away.
     mask = f"0x{2**source.bits - 1:x}u"
     words = [f"((uint64_t){_word(text, source)} & {mask})" for text in texts]
     shifted = [f"{word} << {n * source.bits}" if n else word for n, word in enumerate(words)]

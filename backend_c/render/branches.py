@@ -73,6 +73,7 @@ def _branched(block: Sequence[_Line]) -> list[_Line]:
 def _only_for(lines: Sequence[_Line], at: int, result: str) -> list[_Line]:
     """Return the lines before a select that only one of its sides depends on, in order."""
     kept: list[_Line] = []
+    # What a later line, the condition or the other side reads must be defined on both paths.
     needed = {name for line in lines[at + 1 :] for name in line.reads}
     needed |= lines[at].reads - {result}
     wanted = {result}

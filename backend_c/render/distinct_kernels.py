@@ -44,6 +44,7 @@ class DistinctKernels:
     def _text(self, kernel: Kernel) -> str:
         """Rewrite a kernel for the dialect and render it, with ``@`` for its name."""
         if self.dialect is OPENMP:
+            # Words before halves: rows of f16 that are only copied are of u16 then, not converted.
             kernel = with_moved_words(with_lane_sums(versioned(kernel)))
             kernel = with_distributed_functions(kernel)
             kernel = with_converted_halves(with_gathered_elements(kernel))

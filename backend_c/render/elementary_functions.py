@@ -138,6 +138,8 @@ def _procedure_of_lanes(*names: str) -> str:
     lines = [
         f"HLO_PROCEDURE void hlo_{'_and_'.join(names)}_lanes({arrays}, int64_t n) {{",
         "    const int64_t whole = (n + 7) & ~(int64_t)7;",
+        # The padding is uninitialised memory: 1.0 is within the range of each short sequence, so
+        # that it never makes the second pass run.
         "    for (int64_t i = n; i < whole; ++i) {",
         *(f"        {one}[i] = 1.0;" for one in operands),
         "    }",

@@ -74,6 +74,7 @@ class EntryPoint:
             for buffer in self._moving
         ]
         results = dict.fromkeys(b for b in self._plan.results if b in self._moving)
+        # Results are settled in order: only a later one of its group can be where one goes.
         left = [[b for b in results if b in group] for group in self._groups]
         return begin, [
             line
@@ -157,6 +158,7 @@ class EntryPoint:
         """Render a branch as a switch, whose default is the last case."""
         value = f"*{self._pointer(selector, True)}"
         is_pred = selector.shape.element_type is PRED
+        # The first computation of a conditional on a pred is the one for true.
         lines = [f"switch ({f'{value} ? 0 : 1' if is_pred else value}) {{"]
         for number, case in enumerate(cases):
             last = number == len(cases) - 1

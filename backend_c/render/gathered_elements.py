@@ -120,6 +120,7 @@ class _Gathers(Points):
 
     def taken(self, value: Apply | Load) -> Expr:
         """Replace a load by the result of a gather; return it unchanged if its offset is affine."""
+        # A block is gathered before its lanes store: arrays that they may change are left out.
         if isinstance(value, Apply) or value.array.mutable or not self._left:
             return value
         if not self._is_computed(value.offset):

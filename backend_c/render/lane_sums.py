@@ -40,6 +40,7 @@ from backend_c.ir.settings import Numerics
 from hlo.types import F32, F64
 
 _WIDTHS = ((128, 64), (32, 32), (16, 16))  # from so many elements on: lanes of all sums
+# -0.0 + x is x for every x, where +0.0 would make +0 of a sum of negative zeros.
 _IDENTITY = {"+": -0.0, "*": 1.0}
 _OPERATIONS = {"+": "add", "*": "multiply"}
 
@@ -75,7 +76,7 @@ class _LaneSums:
             extent = Variable(INDEX, f"e{number}", 0, most)
             yield Let(extent, loop.extent)
         width = next(lanes for least, lanes in _WIDTHS if most >= least)
-        # All sums share the registers.
+        # All sums share the registers; hlo_lanes.h adds up multiples of 16.
         width = max(width // len(loop.sums) // 16 * 16, 16)
         lane = Variable(INDEX, f"l{number}", 0, width - 1)
         arrays = {

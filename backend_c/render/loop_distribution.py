@@ -261,6 +261,7 @@ class _Stages:
         for time, variable, item in sorted(crossing, key=lambda one: one[0]):
             element_type = self._type(item, variable)
             reads = [2 * stage for stage, names in enumerate(needed) if variable.name in names]
+            # A result that no stage reads is written, too: it needs an array at that time.
             last = max(time + 1, *reads[-1:])
             for n, array in enumerate(arrays):
                 if array.element_type is element_type and read_last[n] < time:

@@ -59,6 +59,7 @@ def _moved(body: Sequence[Statement], outer: _Definitions) -> tuple[Statement, .
     for statement in body:
         match statement:
             case Let(variable, value):
+                # The store loads the element again, which must be what it was at the let.
                 if not any(map(is_mutable, subexpressions(value))):
                     known[variable.name] = value
             case Store(array, _, value) if _is_converted_whole(array):

@@ -117,7 +117,8 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
     """
     if operation in _FLOAT_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
-        if operand.name == "f8e8m0fnu":  # below f32's range a product is still more than nothing
+        # f8e8m0fnu has no zero: 2^-127 * 2^-127, which is 0 in f32 and then NaN, rounds to 2^-127.
+        if operand.name == "f8e8m0fnu":
             text = f"(double){texts[0]} {_INFIX[operation]} (double){texts[1]}"
             return conversions.rounded_from_f64(text, operand), ATOM
         if is_narrow(operand):
@@ -279,6 +280,7 @@ def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
     operand = types[0]
     if not operand.is_float:
         return f"hlo_negate_{operand}({texts[0]})", ATOM
+    # fnuz types have no -0, and f8e8m0fnu has no sign: rounding gives what they have instead.
     return (
         (f"hlo_round_{operand}(-{texts[0]})", ATOM)
         if is_narrow(operand) and operand not in _KEPT_WIDE

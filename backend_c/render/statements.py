@@ -71,7 +71,8 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect, body: type[Body] | 
     threads = block_size(kernel)
     # Two blocks share a multiprocessor: one computes while the other waits for memory.
     bound = f" __launch_bounds__({threads}, 2)" if threads else ""
-    if threads:  # a number that the compiler knows: loops of as many iterations are none
+    # nvcc then knows blockDim.x: a loop with an iteration for each thread is no loop.
+    if threads:
         first.append(f"{_INDENT}HLO_REQUIRE_THREADS({threads});")
         lines = [line.replace("blockDim.x", f"HLO_THREADS({threads})") for line in lines]
     head = f"{dialect.kernel}{bound} {name}({', '.join(parameters) or 'void'}) {{"
@@ -216,6 +217,7 @@ class Body:
             isinstance(part, Load) or (isinstance(part, Variable) and part.name in self._loading)
             for part in subexpressions(value)
         )
+        # Folded into a select it would be a load under a condition (backend_c.render.eager_loads).
         is_eager = loads and variable.name in self._chosen and "lanes" in self._dialect.pragmas
         if once and len(text) <= _INLINE and _is_pure(value) and not is_eager:
             self.texts[variable.name] = text, binding
