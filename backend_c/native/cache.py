@@ -103,7 +103,8 @@ def found(cache: Cache, key: str, kind: str = _LIBRARY) -> Path | None:
             return None
     except (OSError, UnicodeDecodeError):
         return None
-    with suppress(OSError):  # on a read-only file system libraries can still be used
+    # Eviction goes by this time; on a read-only file system libraries can still be used.
+    with suppress(OSError):
         os.utime(library)
     return library
 
@@ -200,6 +201,7 @@ def remembered(cache: Cache, key: str, make: Callable[[], str]) -> str:
 def stamp(path: str | Path) -> str:
     """Return a fingerprint of a file: its path, device, inode, size and times."""
     status = os.stat(path)
+    # Package managers and `cp -p` set the time of modification, but none can set st_ctime.
     times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
     return f"{path} {status.st_dev} {status.st_ino} {status.st_size} {times}"
 

@@ -16,7 +16,9 @@ from backend_c.native.cuda_launches import computed_by
 from backend_c.native.device_arrays import DeviceArray, DeviceInput
 from backend_c.native.marshalling import Value
 
-_BATCH = 2.0  # least milliseconds of runs between two readings of the GPU's clock
+# Least milliseconds of runs between two readings of the GPU's clock, which counts in steps of about
+# 0.5 µs (cuEventElapsedTime).
+_BATCH = 2.0
 _MOST = 1 << 12  # runs of a batch
 _AHEAD = 10.0  # milliseconds of runs before one whose launches are timed
 

@@ -170,6 +170,7 @@ class DeviceMemory:
     def __init__(self, device: Device, size: int) -> None:
         self._device, self.size = device, size
         with device.current():
+            # cuMemAlloc refuses 0 bytes (CUDA_ERROR_INVALID_VALUE).
             self.address: int = device.driver.made(
                 "cuMemAlloc_v2", "CUdeviceptr", max(size, 1), doing=f"allocating {size} bytes"
             )

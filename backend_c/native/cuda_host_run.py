@@ -261,6 +261,7 @@ class HostRun:
 
     def _place(self, given: Sequence[int], found: Sequence[int], seed: int) -> None:
         """Set the addresses of a run; if they changed, free the graphs that depend on them."""
+        # A seed that no kernel takes does not outdate graphs.
         at = [list(given), list(found), seed if self._host.uses_seed else 0]
         if at == self._at:
             return

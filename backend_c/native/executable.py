@@ -247,7 +247,8 @@ def _entry(library: LoadedLibrary, number: int | None, threads: int | None) -> E
         return entry
 
     def entry_in_threads(*words: Any) -> None:
-        # The number of threads is the process's: it is given back after the call.
+        # The number holds for all that this thread runs by OpenMP, other libraries included: it
+        # is given back after the call.
         before = chosen()
         choose(threads)
         try:

@@ -48,6 +48,8 @@ def require_apart(inputs: Sequence[Memory], outputs: Sequence[Memory]) -> None:
     spans = [(*_span(memory.data), False) for memory in inputs]
     spans += [(*_span(memory.data), True) for memory in outputs]
     end, end_of_results = 0, 0
+    # A sweep over the spans by their first bytes. Arguments may overlap each other, which are only
+    # read; a result may overlap nothing.
     for first, after, written in sorted(span for span in spans if span[0] < span[1]):
         if first < (end if written else end_of_results):
             raise ArgumentError(

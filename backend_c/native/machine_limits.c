@@ -95,6 +95,7 @@ double limit_copy(void *memory, size_t bytes, int passes, int threads, int strea
             size_t first, last;
             part(count, &first, &last);
             for (size_t i = first; i < last; ++i) store(b + i, a[i], streaming);
+/* Streamed stores may still be on their way: they count once they are in memory. */
 #if defined(__AVX__)
             _mm_sfence();
 #endif

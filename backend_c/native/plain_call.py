@@ -55,6 +55,8 @@ def plain_call(
         arrays = []
         with running:
             for value, (number, dtype, dims) in zip(values, expected):
+                # NumPy has one object for each of its dtypes: an array whose equal dtype is another
+                # object takes the general way.
                 if type(value) is not array_type or value.dtype is not dtype or value.shape != dims:
                     return None
                 flags = value.flags

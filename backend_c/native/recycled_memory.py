@@ -74,6 +74,7 @@ class Pool:
         try:
             block = self._taken(size) or _Block(size)
         except MemoryError:
+            # What is kept for later may be what is missing now.
             self._blocks.clear()
             return np.empty(dims, dtype)
         memory = np.asarray(_Lease(block, self))

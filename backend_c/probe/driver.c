@@ -21,7 +21,7 @@ typedef struct {
 
 #include "table.h"
 
-#define BEYOND 64 /* bytes before and after an array: to align it, and to see that they stay */
+#define BEYOND 64 /* bytes before an array, to align it, and behind it, to see that they stay */
 
 void hlo_entry(const void *const *arguments, void *const *results, const unsigned char *constants,
                unsigned char *workspace, uint64_t seed);
