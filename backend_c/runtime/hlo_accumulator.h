@@ -63,7 +63,8 @@ HLO_FUNCTION void hlo_deposit_f64(int64_t *limbs, int lowest, double x) {
     hlo_deposit(limbs, position + cut, significand >> cut, hlo_bits_f64(x) >> 63 != 0);
 }
 
-/* Adds x to limbs, of which at most 100 additions wait for their carries. */
+/* Adds x to limbs, of which at most 100 additions wait for their carries. 63 bits hold 127 numbers
+ * below 2^56: those, the digit that was carried, and two more terms of a product. */
 HLO_FUNCTION void hlo_deposit_and_carry(int64_t *limbs, int count, int lowest, int32_t *pending,
                                         double x) {
     hlo_deposit_f64(limbs, lowest, x);
@@ -231,7 +232,8 @@ HLO_LINKED_PROCEDURE void hlo_accumulator_add_product(hlo_accumulator *sum, doub
     hlo_accumulator_add(sum, a * b);
 }
 
-/* Adds the 106-bit product of two f64. */
+/* Adds the 106-bit product of two f64. Significands are cut at bit 27: the three terms are below
+ * 2^54, and a deposit takes what is below 2^56. */
 HLO_LINKED_PROCEDURE void hlo_accumulator_f64_add_product(hlo_accumulator_f64 *sum, double a,
                                                           double b) {
     const int finite = a - a == 0.0 && b - b == 0.0;

@@ -38,7 +38,9 @@ enum {
     HLO_AMX_DEPTH = 1024
 };
 
-/* Returns whether the system lets this process use tiles: arch_prctl(ARCH_REQ_XCOMP_PERM). */
+/* Returns whether the system lets this process use tiles: arch_prctl(ARCH_REQ_XCOMP_PERM,
+ * XFEATURE_XTILEDATA), by number, as kernels call no library. Threads that ask at once get the same
+ * answer. */
 HLO_PROCEDURE int hlo_amx_is_usable(void) {
     static int32_t answer; /* 1: yes, 2: no */
     int32_t known = __atomic_load_n(&answer, __ATOMIC_RELAXED);

@@ -178,7 +178,6 @@ HLO_FUNCTION double hlo_root_c64(hlo_c64 x, double *low) {
     return root;
 }
 
-/* |x|, infinite if a component is. */
 /* Infinity where a part is infinite, whatever the other one, else the given number. By bits: of a
    choice of a constant gcc makes a branch where it is compared with one (|z| < 2), and no vectors. */
 HLO_FUNCTION float hlo_or_infinity(hlo_c64 x, float other) {
@@ -187,6 +186,7 @@ HLO_FUNCTION float hlo_or_infinity(hlo_c64 x, float other) {
     return hlo_f32_from_bits((hlo_bits_f32(other) & ~edge) | (0x7f800000u & edge));
 }
 
+/* |x|, infinite if a component is. */
 HLO_FUNCTION float hlo_abs_c64(hlo_c64 x) {
     double low;
     const double root = hlo_root_c64(x, &low);

@@ -70,7 +70,7 @@ HLO_LINKED_PROCEDURE float hlo_exact_dot_f32(const float *a, int64_t a_step, con
     if (!hlo_sum_decided_f32(total, magnitude, n, &result)) {
         hlo_accumulator sum;
         hlo_accumulator_clear(&sum);
-        hlo_accumulator_add(&sum, 0.0);
+        hlo_accumulator_add(&sum, 0.0); /* a dot starts at +0: a zero sum of -0 products is +0 */
         for (i = 0; i < n; ++i) {
             hlo_accumulator_add_product(&sum, a[i * a_step], b[i * b_step]);
         }

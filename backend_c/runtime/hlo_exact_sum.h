@@ -109,7 +109,8 @@ HLO_FUNCTION void hlo_dd_merge(double *hi, double *lo, double other_hi, double o
 }
 
 /* Rounds a sum to odd (see hlo_accumulator_to_odd) from a pair without overflow and underflow; 1
- * if the bound leaves no doubt on which side of the f64 nearest to it the sum lies. */
+ * if the bound leaves no doubt on which side of the f64 nearest to it the sum lies. An odd nearest
+ * is the result; both neighbours of an even one are odd, and it is that on the side of the rest. */
 HLO_FUNCTION int hlo_dd_to_odd(double hi, double lo, double magnitude, int64_t n, double *odd) {
     const double count = (double)n;
     const double bound = (3.0 * count + 4.0) * (count + 2.0) * 1.3e-32 * magnitude;

@@ -228,7 +228,8 @@ HLO_FUNCTION float hlo_reduce_precision_bf16(float x, int exponent_bits, int man
 
 /* ---- remainder: fmod, exact ----
  * Operands are significand * 2^exponent with integers; the significand is multiplied by the powers
- * of two that separate the exponents, as many at a time as 64 bits take, modulo the divisor's.
+ * of two that separate the exponents, as many at a time as 64 bits take, modulo the divisor's: of a
+ * rest of 24 bits 2^40, of one of 53 bits 2^11.
  */
 #define HLO_REMAINDER(name, T, U, bits, mantissa, step)                                           \
     HLO_PROCEDURE T hlo_remainder_##name(T lhs, T rhs) {                                          \
