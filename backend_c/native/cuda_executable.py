@@ -136,6 +136,7 @@ class CudaExecutable:
 
     def _memory(self, block: str, number: int, size: int) -> int:
         """Return the device address of an argument or a result, which is the same in every call."""
+        # The addresses stay, and with them the graphs that were captured.
         key = block, number
         if key not in self._held:
             self._held[key] = DeviceMemory(self._device, size)

@@ -105,6 +105,7 @@ class LinkedHeader:
                 return made.name
         with workspace(self.cache) as other:  # in which the header is not the declarations
             (name,) = objects({"linked.c": f'#include "{self.name}"\n'}, self._defining, other)
+            # Before `publish`, which moves the file away.
             place(Path(other) / name, made)
             publish(self.cache, key, Path(other) / name, OBJECT)
         return made.name

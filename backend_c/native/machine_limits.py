@@ -68,6 +68,7 @@ def measured_quickly(threads: int, cache: Cache) -> Limits:
 def _library(cache: Cache) -> ctypes.CDLL:
     """Compile and load the loops."""
     compiler = known_compiler(os.environ, cache)
+    # The peak is that of fused multiply-adds, which the flags of programs forbid.
     compiler = replace(compiler, flags=(*compiler.flags, "-ffp-contract=fast"))
     library = ctypes.CDLL(str(build({_SOURCE.name: _SOURCE.read_text()}, compiler, cache)))
     size, count, trips = ctypes.c_size_t, ctypes.c_int, ctypes.c_long

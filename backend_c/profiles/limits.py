@@ -35,7 +35,8 @@ class Limits:
     def bandwidth(self, read: int, written: int) -> float:
         """Return the bytes a second at a working set of this size.
 
-        It is that of the largest measured size that is not larger.
+        It is that of the largest measured size that is not larger, which is cached no worse: times
+        that follow from it are lower bounds.
         """
         table = self.read if written * _MOSTLY < read else self.copy
         fitting = [size for size in table if size <= read + written]

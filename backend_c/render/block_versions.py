@@ -85,6 +85,7 @@ class _Versions:
     def _two(self, loop: Loop, operands: Sequence[Expr]) -> Sequence[Statement]:
         """Return the short version of a loop, and an ``If`` with the long one after it."""
         most = Variable(S32, f"f{next(self._numbers)}", mutable=True)
+        # The functions share one maximum, which must be within the range of each.
         bound = min(_bound(e.operation) for e in _functions(loop.body))
         # Encodings of magnitudes are ordered as the magnitudes are, with NaN the greatest.
         noted: list[Statement] = []

@@ -68,6 +68,7 @@ class _Blocks:
 
     def _loop(self, loop: Loop) -> Sequence[Statement]:
         extent = ix.value_of(loop.extent)
+        # What two blocks share is computed twice: a sum would count it twice.
         if extent is None or loop.kind != "lanes" or loop.sums or not may_run_twice(loop.body):
             return (loop._replace(body=self.block(loop.body)),)
         sizes = [*map(self._bytes, _functions(loop.body))]

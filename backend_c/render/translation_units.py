@@ -249,6 +249,7 @@ def _units(
 
 def _prologue(dialect: Dialect, code: str) -> str:
     """Render the includes that a unit's code needs."""
+    # A name may be found within another: a header too many costs time, one too few an error.
     needed = [header for header, name in dialect.includes if name in code]
     includes = "".join(f'#include "{header}"\n' for header in needed)
     return f"{includes}\n{dialect.prologue}"

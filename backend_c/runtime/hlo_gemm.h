@@ -255,7 +255,7 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
                 if (is_apart) {                                                                    \
                     hlo_gemm_##name##_copy_rows(block + *offsets, row_pitch, rows, left.length,    \
                                                 copy);                                             \
-                    block = copy - *offsets;                                                       \
+                    block = copy - *offsets; /* which the tile adds */                             \
                     left.row_pitch = HLO_GEMM_COPIED_PITCH;                                        \
                 }                                                                                  \
                 for (int64_t column = 0; column < columns; column += wide) {                       \

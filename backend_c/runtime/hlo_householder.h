@@ -61,6 +61,7 @@
             return (T)0;                                                                           \
         }                                                                                          \
         largest = hlo_abs_##name(alpha) > largest ? hlo_abs_##name(alpha) : largest;               \
+        /* Divided by the largest, no square overflows, and none that counts is lost. */           \
         for (int64_t i = j; i < rows; ++i) {                                                       \
             const T part = x[i * columns] / largest;                                               \
             sum = hlo_fused_##name(part, part, sum);                                               \

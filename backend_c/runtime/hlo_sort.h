@@ -44,6 +44,8 @@ HLO_LINKED_PROCEDURE void hlo_sort_starts(uint32_t *counts, int64_t parts, int b
     }
 }
 
+/* `low` is the word of -infinity and `high` that of +infinity: all outside are NaN. -0 is the word
+ * just below +0, which is the highest bit alone. */
 #define HLO_SORT_KEYS(name, U, width, infinity)                                                    \
     HLO_FUNCTION U hlo_sort_key_##name(U word, int merged, U flip) {                               \
         const U low = (U)(((U)1 << ((width) - 1)) - 1 - (U)(infinity));                            \

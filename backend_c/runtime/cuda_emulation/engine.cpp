@@ -71,6 +71,7 @@ const int64_t *shared_places; /* start and end of each shared array */
 int64_t shared_count;
 uint8_t last_array[256]; /* by the code that accessed it */
 
+/* Xorshift of 64 bits (Marsaglia, 2003). Its state is never 0: hlo_emulation_choose sees to it. */
 uint64_t drawn(uint64_t below) {
     randomness ^= randomness << 13;
     randomness ^= randomness >> 7;

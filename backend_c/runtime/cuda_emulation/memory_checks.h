@@ -42,7 +42,8 @@ struct hlo_finding {
     uint64_t place;
 };
 
-typedef uint64_t hlo_access; /* interval, thread, ticks of the warp, marks */
+/* 40 bits of interval, 10 of thread, 11 of ticks of the warp, 3 of marks. */
+typedef uint64_t hlo_access;
 
 struct hlo_cell {
     hlo_access write, read;
@@ -65,7 +66,8 @@ struct hlo_now {
     uint32_t thread, tick;
 };
 
-/* Whether a warp's barrier is between an access of the same interval and now. */
+/* Whether a warp's barrier is between an access of the same interval and now. Ticks stop at the
+ * greatest: order is unknown from there on, and no race is reported. */
 static inline bool hlo_is_ordered(hlo_access then, const hlo_now *now) {
     if (hlo_thread(then) / 32u != now->thread / 32u) return false;
     return hlo_tick(then) < now->tick || now->tick == HLO_MOST_TICKS;
