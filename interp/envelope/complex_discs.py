@@ -41,23 +41,29 @@ def _multiply(lhs: Disc, rhs: Disc) -> Array:
 
 def _divide(lhs: Disc, rhs: Disc) -> Array:
     (a, r), (b, s) = lhs, rhs
+    # a' / b' − a / b = ((a' − a) − (a / b) (b' − b)) / b', and |b'| ≥ |b| − s.
     gap = _least_size(b) - s
     return _known((r + np.abs(a / b) * s) / gap, gap > 0)
 
 
 def _exponential(disc: Disc) -> Array:
     z, r = disc
+    # By the power series |exp(t) − 1| ≤ exp(|t|) − 1, for t = w − z.
     return _known(np.exp(z.real) * np.expm1(r), np.asarray(True))
 
 
 def _log(disc: Disc) -> Array:
     z, r = disc
+    # By the power series |log(1 + t)| ≤ −log(1 − |t|), for t = (w − z) / z.
     return _known(-np.log1p(-np.minimum(r / _least_size(z), 1.0)), _off_cut(z, r))
 
 
 def _sqrt(disc: Disc) -> Array:
-    """Bound sqrt: |sqrt(w) − sqrt(z)| = |w − z| / |sqrt(w) + sqrt(z)|, where neither root has a
-    negative real part."""
+    """Bound sqrt: |sqrt(w) − sqrt(z)| = |w − z| / |sqrt(w) + sqrt(z)|.
+
+    A disc that holds neither zero nor a point of the cut lies within 90° of its centre, seen from
+    zero. So the roots are less than 45° apart, and their sum is at least as long as sqrt(z).
+    """
     z, r = disc
     return _known(r / np.sqrt(_least_size(z)), _off_cut(z, r))
 
@@ -65,6 +71,7 @@ def _sqrt(disc: Disc) -> Array:
 def _rsqrt(disc: Disc) -> Array:
     z, r = disc
     size = _least_size(z)
+    # |1 / sqrt(w) − 1 / sqrt(z)| = |sqrt(w) − sqrt(z)| / sqrt(|w| |z|), the numerator as in _sqrt.
     # Not r / (|z| · sqrt(…)): beyond 1e205 the product overflows, and the bound would be 0.
     return _known(r / size / np.sqrt(size - r), _off_cut(z, r) & (size > r))
 

@@ -218,6 +218,8 @@ def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) ->
         middle = (wide[0] / 2 + wide[1] / 2).astype(operand.low.dtype)
         apart = [np.abs(end - middle) for end in wide]
         tiny = float(finfo(operand.low.real.dtype).smallest_normal)
+        # A flushed component moves by less than tiny, two of them by less than sqrt(2) tiny. Here
+        # and below 2^-40 covers the roundings of these bounds, which are computed in float64.
         radius = np.maximum(*apart) * (1 + 2.0**-40) + 2 * tiny * _flushes(operand)
         middles.append(middle)
         discs.append((middle.astype(np.complex128), radius))

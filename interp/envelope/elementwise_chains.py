@@ -177,7 +177,7 @@ def in_effect(
     if not peer.rewrites or not shown.element_type.is_float:
         return unstored(shown)
     # Both evaluations may err by the budget, in opposite directions; the one shown is rounded as
-    # well.
+    # well, by half a unit: 1 + round(x) >= x + 1/2.
     ulps = 1 + round(2 * peer.of(opcode, shown.element_type))
     found = Enclosure(*outward(shown.low, shown.high, ulps), shown.nan)
     eps = float(finfo(shown.low.dtype).eps)

@@ -316,6 +316,7 @@ def ulp(values: Array, element_type: ElementType) -> Array:
     """Return the distance of neighbouring floats of a type at float64 ``values``, as float64."""
     info = finfo(element_type.numpy)
     exponents = np.frexp(np.where(np.isfinite(values), values, float(info.max)))[1] - 1
+    # frexp gives 0 the exponent 0, as if it were as large as 1.
     exponents = np.where(values == 0, int(info.minexp), exponents)
     return np.asarray(np.ldexp(1.0, np.maximum(exponents, int(info.minexp)) - int(info.nmant)))
 

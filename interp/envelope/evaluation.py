@@ -298,6 +298,7 @@ class Enclosing:
     ) -> Value:
         """Apply an op that has no rule: the exact result for certain operands, else anything."""
         given = limited(keywords(self._module, instruction, self._exact.enter))
+        # Any NaN is as good as any other, so the integers that are made of its bits are open.
         open_ = instruction.opcode == "bitcast" and any(is_ever(x.nan) for x in operands)
         opens = not all(map(enclosed_values.certain, operands)) or (
             open_ and budget.current() is not budget.EXACT

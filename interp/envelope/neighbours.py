@@ -48,6 +48,7 @@ def moved(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
     if ends.size == 1:
         number = _moved_number(int(_bits(ends, facts).item()), facts, ulps, upwards, spans)
         return np.full(ends.shape, number, facts.word).view(ends.dtype)
+    # Of evenly spread mantissas at most a quarter are then within ulps of a power of two.
     is_small = 8 * ulps < 1 << facts.mantissa_bits
     if ends.size < _FEW or not is_small:
         return _moved(ends, facts, ulps, upwards, spans)
@@ -68,6 +69,7 @@ def stepped(numbers: Array, mask: Array, *, upwards: bool) -> Array:
     have to cross."""
     bits = np.asarray(numbers).view(np.int32)
     signs = bits >> 31
+    # 0 or ±1 with the number's sign, as (x ^ -1) - -1 = -x: bits grow with the magnitude.
     steps = (signs ^ mask) - signs
     return np.asarray((bits + steps if upwards else bits - steps).view(np.float32))
 
@@ -99,6 +101,7 @@ def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) ->
     # Towards zero units halve below a power of two, of normal numbers.
     over_power = bits & word((1 << mantissa_bits) - 1)
     near = (over_power < steps) & ((keys < 0) if upwards else (keys > 0))
+    # Below twice the least normal number the unit is that of the subnormals.
     near &= np.abs(keys) > word(1 << (mantissa_bits + 1))
     if near.any():
         more = np.where(near, steps - over_power, 0).astype(word)
@@ -112,7 +115,7 @@ def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) ->
     if through_zero.any():
         moved = moved + through_zero if upwards else moved - through_zero
     top = word(facts.infinity)
-    moved = np.clip(moved, -top - word(1), top)
+    moved = np.clip(moved, -top - word(1), top)  # -inf: the key of -0 is -1, not 0
     result: Array = _ordered(moved, facts).view(ends.dtype)
     nan = np.isnan(ends)
     return np.where(nan, ends, result) if nan.any() else result

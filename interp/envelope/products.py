@@ -97,6 +97,7 @@ def _of_normal(function: Function, opcode: str, lhs: Enclosure, rhs: Enclosure) 
     and the sign of a result that underflows is open."""
     corners = corners_of(function, (lhs, rhs))
     low, high = (reduce(better, corners) for better in (np.minimum, np.maximum))
+    # Neither operand may be NaN, so either mask serves for both.
     return finished(opcode, low, low if len(corners) == 1 else high, lhs.nan)
 
 

@@ -50,6 +50,7 @@ def has_unlikely_sums(module: Module) -> bool:
     """Test for sums of so many terms that the worst-case bound exceeds that of random rounding."""
     instructions = (i for c in module.computations for i in c.instructions)
     sizes = (leaf.elements for i in instructions for leaf in leaves(i.shape))
+    # The worst case is n additions: d sqrt(n) < n only for n > d^2.
     return has_sums(module) and any(size > DEVIATIONS**2 for size in sizes)
 
 

@@ -69,6 +69,7 @@ class ConstantFactors:
         is_subnormal = chain.factor < float(limits.smallest_normal)
         # The constants are multiplied, rounded, and inverted: the last rounding is the one of s.
         widened = with_factors_rounded(result, start, is_subnormal)
+        # Half of the smallest subnormal is a tie, which goes to the even neighbour, 0.
         may_vanish = chain.factor <= float(limits.smallest_subnormal) / 2
         return Enclosure(widened.low, widened.high, widened.nan | (may_vanish & np.isinf(start)))
 
