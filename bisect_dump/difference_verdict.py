@@ -61,6 +61,7 @@ def doubted(output: Output, one: Enclosure | None, other: Enclosure | None) -> O
     """Downgrade *outside* where the enclosures of both stages intersect. The rewritten program may
     legally be the less accurate one, so a number that is legal for both proves nothing."""
     if one is None or other is None:
+        # KINDS go from good to bad, and only OUTSIDE stands behind UNSURE.
         return output._replace(marks=np.minimum(output.marks, UNSURE))
     doubtful = (output.marks == CHANGED) & _meet(one, other)
     marks = np.where(doubtful, np.int8(UNSURE), output.marks)

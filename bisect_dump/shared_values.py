@@ -187,6 +187,7 @@ class Values:
     def _keep(self, reference: bytes, array: Array, seconds: float) -> None:
         self._kept[reference] = array = _alone(array)
         self._bytes += array.nbytes
+        # + 1: arrays may be empty.
         heapq.heappush(self._cheapest, (seconds / (array.nbytes + 1), reference))
         while self._bytes > self._most and self._cheapest:
             _, other = heapq.heappop(self._cheapest)
@@ -256,7 +257,8 @@ def _sampled(array: Array, count: int) -> Array:
 
 
 def _widened(sample: Array) -> Array:
-    """Copy elements, floats as float64."""
+    """Copy elements, floats as float64. A view would keep the whole array in memory after it was
+    evicted."""
     element_type = type_of(sample)
     return np.array(sample, np.float64 if element_type.is_float else sample.dtype)
 

@@ -71,6 +71,8 @@ class Cones:
         # Each run of such an instruction gives another result, so the n-th equals an n-th only.
         if instruction.opcode in _STATEFUL:
             yield str(number).encode()
+        # Elsewhere an annotation that changes no result; LAPACK's calls have their options there
+        # (which triangle is read, whether vectors are computed).
         if instruction.opcode == "custom-call":
             yield instruction.annotations.get("backend_config", "").encode()
         for name, value in sorted(instruction.attributes.items()):
