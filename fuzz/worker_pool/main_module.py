@@ -15,6 +15,8 @@ from pathlib import Path
 from threading import Lock
 
 _ROOT = Path(__file__).resolve().parents[2]
+# sys.modules is that of all threads: a second one would take the empty stand-in for the user's
+# module, and put that back at its end.
 _ONE_AT_A_TIME = Lock()
 
 

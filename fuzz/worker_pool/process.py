@@ -54,6 +54,8 @@ class Output:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (for as long as the worker)
+        # Once a worker has emptied it for the next task, writes begin at 0: at the old offset they
+        # would leave zeros before them.
         fcntl.fcntl(self._file, fcntl.F_SETFL, os.O_APPEND)
 
     def __reduce__(self) -> tuple[Callable[[Any], int], tuple[Any]]:

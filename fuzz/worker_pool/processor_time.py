@@ -73,7 +73,7 @@ def of_session(leader: int) -> float | None:
 
 def _fields(process: Path) -> list[str] | None:
     """Return the fields of ``stat`` (proc(5)) behind the process's name, which may contain any
-    character."""
+    character. Field n of the manual, counted from 1, is at n - 3: the session (6) at 3."""
     try:
         return (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:

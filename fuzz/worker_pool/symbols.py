@@ -63,6 +63,7 @@ def symbols(path: Path) -> Symbols | None:
         return None
     if bytes(file[: len(_ELF)]) != _ELF:
         return None
+    # e_shoff and e_shnum of the header: where the section headers are, and how many.
     start = int(file[40:48].view("<u8")[0])
     count = int(file[60:62].view("<u2")[0])
     sections = file[start : start + count * _SECTION.itemsize].view(_SECTION)
@@ -84,7 +85,9 @@ def _content(file: Array, section: Any) -> Array:
 
 def readable(name: str) -> str:
     """Demangle the namespaces and the name of a C++ function, and the class of its first parameter
-    if that shares its namespaces; return other names unchanged."""
+    if that shares its namespaces; return other names unchanged.
+    ``_ZN3xla3cpu12_GLOBAL__N_15visitENS_14HloInstructionE`` is
+    ``xla::cpu::visit(HloInstruction)``."""
     before = _BEFORE.match(name)
     if before is None:
         return name
