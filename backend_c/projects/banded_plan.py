@@ -122,6 +122,7 @@ class _Search:
         """
         result, dimension = of
         best, total = self._tried(result, dimension, 1), array(result.shape).dims[dimension]
+        # Bands of more than half of the rows are two, too, and compute more rows twice.
         low, high = 1, -(-total // 2)
         while best.bytes <= most and low < high:
             middle = (low + high + 1) // 2

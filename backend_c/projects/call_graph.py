@@ -61,6 +61,7 @@ def stack_depths(graph: CallGraph) -> dict[str, int]:
 
     named: dict[str, int] = {}
     for title in graph.frames:
+        # Titles are file:name for static functions, and name.constprop.0 or name.part.1 for copies.
         name = title.rpartition(":")[2].partition(".")[0]
         named[name] = max(named.get(name, 0), depth(title, ()))
     return named

@@ -76,6 +76,7 @@ def _value(expression: str, known: Mapping[str, bool]) -> bool | None:
     for sign, decisive in (("||", True), ("&&", False)):
         parts = expression.split(sign)
         if len(parts) > 1:
+            # The sign is in parentheses, as in ``(A || B) && C``: left undecided.
             if any(part.count("(") != part.count(")") for part in parts):
                 return None
             values = [_value(part.strip(), known) for part in parts]

@@ -220,6 +220,7 @@ def kernels_header(names: Sequence[str], host: HostPlan) -> str:
     return (
         "/* The kernels of module.cu by number, for launch.cu. */\n"
         "#ifndef KERNELS_H\n#define KERNELS_H\n\n"
+        # The table has one more: C++ has no array of 0 elements, for a module without kernels.
         f"enum module_kernel {{\n{numbered}{_INDENT}MODULE_KERNELS\n}};\n"
         f"enum {{ MODULE_MOST_POINTERS = {max(most, 1)} }};\n\n"
         'extern "C" const void *const module_kernels[MODULE_KERNELS + 1];\n\n#endif\n'

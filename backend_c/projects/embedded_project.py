@@ -228,6 +228,7 @@ class EmbeddedProject:
             macro=self.macro,
             shapes="\n".join(shapes) or " *     (none)",
             sizes="".join(sizes),
+            # Callers declare an array of so many bytes, and C has none of 0.
             workspace=max(self.program.workspace_bytes, 1),
             weights=self._weights_head(),
             seed=_SEED_NOTE * self.takes_seed,
