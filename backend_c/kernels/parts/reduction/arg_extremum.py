@@ -95,6 +95,7 @@ def _ranks(values: Array, operation: str) -> Array:
     if operation == "minimum":
         rank = -rank
     if values.dtype.kind == "f":
+        # After the negation, for NaN is the best value of a minimum, too.
         rank = np.where(np.isnan(values), np.iinfo(np.int64).max, rank)
     return rank
 
@@ -143,6 +144,7 @@ class ArgExtremum:
         if len(inputs) != 2 or len(dimensions) != 1 or any(one.sizes for one in inputs):
             return None
         (dimension,) = dimensions
+        # Positions are S32, and so is the length, which stands for none.
         if not 1 < inputs[0].shape.dims[dimension] < 2**31:
             return None
         choice = choice_of(to_apply.computation)
@@ -259,6 +261,7 @@ class ArgExtremum:
         d, found = self.dimension, []
         for operand, position in zip(self.inputs, (last, first), strict=True):
             place = self.scope.bind(apply("convert", position, type=INDEX))
+            # This changes nothing, as some value is the best; but positions start out of bounds.
             place = ix.clamp(0, place, self._length - 1)
             found.append(self.scope.bind(operand.at(*kept[:d], place, *kept[d:])))
         start = [self.scope.bind(init.at()) for init in self.inits]

@@ -153,6 +153,7 @@ class _Columns(_Whole):
             with scope.loop(count, "lanes") as lane:
                 kept = self._kept_index(outer, ix.add(first, lane))
                 found = [self._whole_element(kept, ix.add(base, n), rest) for n in range(number)]
+                # The number is 1 or _STREAMS, a power of two, so that pairs come out even.
                 while len(found) > 1:
                     pairs = zip(found[::2], found[1::2], strict=True)
                     found = [scope.bind(monoid.combined(*pair)) for pair in pairs]

@@ -167,6 +167,7 @@ def exact_sum(
     scope: Scope, element_type: ElementType, init: Expr, count: int, addends: Addends
 ) -> Expr:
     """Return the exact sum of ``init`` and up to ``count`` addends, rounded once to their type."""
+    # An f64 total decides only roundings to types that are narrower.
     if element_type.is_complex or element_type is F64:
         return accumulated(scope, element_type, init, addends)
     start = scope.bind(apply("widen", init, type=F64))
@@ -257,6 +258,7 @@ def decide_rounding(
     """
     result = scope.mutable(element_type, Constant(element_type, 0.0))
     total, magnitude, count = sums
+    # With a bound of 0 (magnitude 0) the runtime takes the sign of total as decided.
     decided: Expr = apply("decided", total, magnitude, count, Address(result), type=PRED)
     if not _starts_positive(init):
         # Adding up in lanes loses the sign of a sum of negative zeros.

@@ -146,6 +146,7 @@ class PrefixScan:
                 scope.store(state, lane, scope.load(carries, ix.add(place, column)))
             else:
                 scope.store(state, lane, self.monoid.lifted(self.init.at()))
+        # Carries start from states that have these elements already (see _carries).
         if carries is None:
             self._add_before(state, outer, part)
 
@@ -311,6 +312,8 @@ class _Rows(_Form):
             return
         size = min(longest, _CHUNK)
         buffers = [scope.local(monoid.state, self._lanes + size) for _ in range(2)]
+        # The first elements of a chunk have too few before them: the identity stands for the rest.
+        # No doubling writes there, so that it holds for all chunks.
         with scope.loop(self._lanes, "lanes") as lane:
             for buffer in buffers:
                 scope.store(buffer, lane, monoid.identity)

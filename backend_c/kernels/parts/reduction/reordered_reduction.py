@@ -110,6 +110,7 @@ class ReorderedReduction:
         if monoid.element is not state:
             there = ArrayShape(state, operand.shape.dims)
             states = Element(there, lambda *index: monoid.lifted(scope.bind(operand.at(*index))))
+        # The init counts once: the second step has it.
         identity = scalar(ArrayShape(state), monoid.identity)
 
         def store(kept: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
