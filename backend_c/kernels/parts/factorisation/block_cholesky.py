@@ -184,6 +184,7 @@ class BlockCholesky:
             matrix, group = map(scope.bind, ix.delinearize(block, (self._count, groups)))
             before = scope.bind(ix.multiply(group, LINES))
             is_first = compare("EQ", group, ix.constant(0))
+            # The last panel has no rows below: the first group still factorises its square.
             with scope.when(apply("or", is_first, compare("LT", before, below))):
                 plane = self._of(matrices, matrix)
 
@@ -232,6 +233,7 @@ class BlockCholesky:
         with scope.blocks(self._count * tiles * tiles, THREADS) as block:
             matrix, *tile = map(scope.bind, ix.delinearize(block, (self._count, tiles, tiles)))
             before = [scope.bind(ix.multiply(x, SIDE)) for x in tile]
+            # Tiles right of the diagonal are of the triangle that nothing needs.
             is_there = compare("LT", before[0], below), compare("LE", tile[1], tile[0])
             with scope.when(apply("and", *is_there)):
                 plane = self._of(matrices, matrix)

@@ -120,6 +120,7 @@ class ExactBlockCholesky:
             column = apply("convert", ix.add(j, 1), type=S32)
             kept = apply("select", is_first, column, before, type=S32)
             scope.store(self._failed, matrix, kept)
+        # The pivot stays as it is: threads of other rows read it, before this one or after it.
         with scope.when(_not(is_pivot)):
             target = scope.bind(place(i, j))
             own = scope.bind(scope.load(self._factor, target))

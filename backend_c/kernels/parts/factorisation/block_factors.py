@@ -22,6 +22,7 @@ THREADS = 256  # of a block
 PANEL = 32  # HLO_BLOCK_PANEL
 PITCH = PANEL + 1  # HLO_BLOCK_PITCH
 SIDE = 64  # HLO_BLOCK_SIDE
+# As PITCH: an odd pitch puts neighbouring rows of a column into different banks.
 STEP = SIDE + 1  # HLO_BLOCK_STEP
 LINES = 128  # rows, or right-hand sides, that a block solves for
 
@@ -62,6 +63,7 @@ def square(
         row, column = (ix.clamp(0, ix.add(first, x), order - 1) for x in (i, j))
         is_there = compare("LT", ix.add(first, i), ix.constant(order))
         is_read = apply("and", compare("LE", j, i), is_there)
+        # The identity factors into itself, and changes nothing that is solved with it.
         one, zero = (Constant(sums, value) for value in (1.0, 0.0))
         other = apply("select", compare("EQ", i, j), one, zero, type=sums)
         value = apply("select", is_read, read(row, column), other, type=sums)

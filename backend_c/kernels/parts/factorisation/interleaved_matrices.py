@@ -206,6 +206,7 @@ def interleaved_solve(a: Element, b: Element, system: System, write: Writer, sco
     step, following = (columns, 1) if system.left_side else (1, columns)
     ends = 0, 0
     if not system.is_forward:
+        # Read from the last element on, a triangle that is solved backwards is one solved forwards.
         ends = (size * size - 1) * lanes, (size - 1) * step * lanes
         strides, step = (-strides[0], -strides[1]), -step
     with nest.outer(scope, (groups,), work) as (number,):

@@ -43,6 +43,8 @@ class BlockColumns:
     def _stages(self) -> Iterator[tuple[int, int, int]]:
         """Yield (radix, length combined before, number of transforms left) of each stage."""
         combined = 1
+        # Exact transforms are split by the smallest prime first (docs/numerics.md), so that it is
+        # combined last.
         for radix in reversed(prime_factors(self._length)):
             yield radix, combined, self._length // combined // radix
             combined *= radix

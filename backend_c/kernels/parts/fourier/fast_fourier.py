@@ -163,6 +163,8 @@ class LanePass(PassWriter):
         if not of.is_last:
             return None
         source = of.source.shape.element_type
+        # Tiles are moved as they are: a side of another type (a real signal in or out) is read or
+        # written one by one.
         wider = max(source, of.target.array.element_type, key=lambda t: t.bits)
         copy = scope.local(wider, _CHUNK * self.width)
         # Lanes beyond the last row hold zeros, or rows of before: nothing of them is written.

@@ -106,6 +106,8 @@ class FastTransform:
         signal = self._signal(source, axis, target)
         factors = _split(ArrayShape(self._part, target.dims), axis, length, self._scope)
         if signal is not None and nest.has_blocks(self._scope) and factors is not None:
+            # A signal is half as many complex numbers, which a block may take in one pass though it
+            # cannot take ``length`` of them.
             factors = factors if block_factors(length // 2, self._part, is_last=True) else None
         if factors is None and signal is not None:
             source, target = signal

@@ -58,6 +58,7 @@ def is_smooth(n: int) -> bool:
 
 def convolution_length(n: int) -> int:
     """Return the least 5-smooth length that holds a convolution of n numbers."""
+    # Differences k - j run over -(n - 1) … n - 1, and may not wrap onto each other.
     length = 2 * n - 1
     while max(prime_factors(length), default=1) > _SMALL:
         length += 1
@@ -105,10 +106,12 @@ def chirp(n: int) -> Chirp:
     """Return Bluestein's factors for a forward transform of n numbers."""
     length = convolution_length(n)
     cosines, sines = roots_of_unity(2 * n)
+    # exp(-pi i j**2 / n) has period 2 n in j**2: reduced as an integer, the argument is exact.
     squares = np.arange(n, dtype=np.int64) ** 2 % (2 * n)
     factors = cosines[squares] - 1j * sines[squares]
     other = np.zeros(length, np.complex128)
     other[:n] = factors.conj()
+    # c[-j] = c[j]: negative differences lie at the end of the cycle.
     other[length - n + 1 :] = factors[:0:-1].conj()
     return Chirp(length, factors.view(np.float64), (np.fft.fft(other) / length).view(np.float64))
 

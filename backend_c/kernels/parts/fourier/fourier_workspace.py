@@ -18,6 +18,7 @@ class Buffers:
 
     start: Expr
     arrays: tuple[Array, Array]
+    # Counted where code is written, as plans fix the number of stages: no pointers are exchanged.
     at: int = 0
 
     def restart(self) -> None:

@@ -58,6 +58,7 @@ def halve_spectrum(
     scope: Scope, access: tuple[Load, Store], roots: Array, half: int, k: Expr
 ) -> None:
     """Write 2 Z[k] and 2 Z[h - k] over X[k] and X[h - k]; X[0] and X[h] count as real."""
+    # The factor 2 stays: the result is then divided by n, not by h.
     load, store = access
     mirror = ix.subtract(half, k)
     one, other = load(k), load(mirror)
