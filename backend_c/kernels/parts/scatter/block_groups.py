@@ -56,6 +56,7 @@ def grouped(rows: Rows, scope: Scope) -> tuple[Array, Array]:
         key = apply("convert", scope.bind(rows.key(position)), type=U64)
         high = apply("shift-left", key, Constant(U64, 32))
         scope.store(words, position, apply("or", high, apply("convert", position, type=U64)))
+    # Keys are 0 … targets, with the one of dropped rows: they take no more digits than that.
     bits = rows.targets.bit_length()
     by = ix.constant(0), Constant(U64, 0)
     sort = BlockRadixSort(scope, "u64", 1, 32, 32 + bits, by)

@@ -139,6 +139,7 @@ class GroupedUpdates:
         def start(lane: Expr) -> Expr:
             return init.at(*group.target(lane))
 
+        # The init is one more addend of the error bound.
         count = ix.add(group.count, 1)
         sums = LaneSums(self._scope, start, group.lanes, self._width, count, addends)
         element_type = init.shape.element_type

@@ -31,6 +31,7 @@ def monoid_of_copies(
     """Return the monoid of a fold that is written by private copies; None if it is not."""
     if len(inits) > 1 or rows.columns or inits[0].sizes or scope.settings.has_blocks:
         return None
+    # The + 1 is the element for dropped updates (fold_in_copies).
     is_long = rows.positions >= _UPDATES * _PARTS * (rows.targets + 1)
     if not is_long or nest.loop_kind(scope, _OPERATIONS * rows.positions) == "serial":
         return None

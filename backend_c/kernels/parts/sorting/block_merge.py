@@ -103,8 +103,11 @@ class BlockMerge:
         least = ix.clamp(0, ix.subtract(place, ix.subtract(last, middle)), ix.constant(2 * width))
         low = scope.mutable(INDEX, least)
         lefts = scope.bind(ix.subtract(middle, start))
+        # At most all of the left run, and at least what the right run is too short to give.
         is_short = apply("compare-LT", place, lefts, type=PRED)
         high = scope.mutable(INDEX, apply("select", is_short, place, lefts, type=INDEX))
+        # low .. high spans at most ``width`` places, width + 1 answers: so many halvings leave one.
+        # The bound is static, so that a comparator that is no order cannot keep a thread here.
         with scope.loop(width.bit_length()):
             is_open = scope.bind(apply("compare-LT", low, high, type=PRED))
             with scope.when(is_open):

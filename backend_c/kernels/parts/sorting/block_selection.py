@@ -33,6 +33,7 @@ def write_selection(
     """
     array, form = keys
     size = length
+    # Fewer blocks than multiprocessors would leave some idle: about one part for each.
     if rows < MULTIPROCESSORS:
         size = max(-(-length * rows // MULTIPROCESSORS), _PART, 4 * keep)
     parts = -(-length // size)

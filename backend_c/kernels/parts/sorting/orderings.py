@@ -79,6 +79,7 @@ def representatives(element_type: ElementType) -> Array | None:
     # NaN of smaller, of the usual and of larger payload.
     nan = np.full(3, np.nan, np.float64 if element_type is F64 else np.float32)
     nan.view(f"u{nan.itemsize}")[:] += np.array([-1, 0, 1]).astype(f"u{nan.itemsize}")
+    # Two numbers above zero, so that two operands of one class may differ either way.
     positive = np.array([0.0, 1.0, 2.0, np.inf], nan.dtype)
     rising = np.concatenate([positive, nan])
     return np.concatenate([np.negative(rising)[::-1], rising])
@@ -148,6 +149,7 @@ def _constant(instruction: Instruction) -> Array | None:
     if not shape.element_type.is_float:
         return None
     value = found.astype(np.float64 if shape.element_type is F64 else np.float32)
+    # Any other constant, as 1.5, would separate numbers that one representative stands for.
     is_class = np.isnan(value) or np.isinf(value) or value == 0
     return value if is_class else None
 

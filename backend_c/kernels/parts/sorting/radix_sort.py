@@ -51,6 +51,7 @@ class RadixSort:
         self._key = operands[order.operand]
         self._order = order
         element_type = self._key.shape.element_type
+        # Narrower floats are ordered as f32, to which they are widened exactly.
         self._bits = element_type.bits if not element_type.is_float else 32
         if element_type is F64:
             self._bits = 64
@@ -76,6 +77,7 @@ class RadixSort:
             self._operands = [self._in_memory(operand) for operand in self._operands]
             self._key = self._operands[self._order.operand]
         by_blocks = has_blocks(self._length, scope)
+        # The room of hlo_sort_least_u32, 2 keep + _SLACK words, is then about half a row at most.
         if not by_blocks and self._is_packed and 4 * self._keep + _SLACK <= self._length:
             self._results([self._least()], 2 * self._keep + _SLACK, write)
             return
@@ -222,6 +224,7 @@ class RadixSort:
         scope, key = self._scope, self._key
         element_type, rank = key.shape.element_type, key.shape.rank
         is_last = self._dimension == rank - 1
+        # The runtime's words of floats are in total order, in which the signs of zeros differ.
         is_known = element_type in _KINDS and not self._order.merged
         if key.array is not None and key.array.memory is None and is_last and is_known:
             return key.array, _KINDS[element_type]
@@ -293,6 +296,7 @@ def _merged(value: Expr, word: Expr) -> Expr:
     """Return the word of a float with zeros equal, and NaN equal and the greatest."""
     is_zero = apply("compare-EQ", value, Constant(value.type, 0.0), type=PRED)
     is_nan = apply("compare-NE", value, value, type=PRED)
+    # The word of +0, which -0 takes, too.
     middle = Constant(word.type, 2 ** (word.type.bits - 1))
     word = apply("select", is_zero, middle, word, type=word.type)
     return apply("select", is_nan, _ones(word.type, word.type.bits), word, type=word.type)
