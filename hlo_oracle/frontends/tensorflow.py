@@ -147,6 +147,7 @@ class CompiledFunction:
         known = self._made.get(id(concrete))
         if known is None:
             made = self._specialized(concrete, arguments, keywords)
+            # ``concrete`` is held, so that no other function gets its id.
             known = self._made[id(concrete)] = (concrete, made)
         return known
 

@@ -77,6 +77,7 @@ def declarations() -> Declarations:
         fields = [_field(field, made) for field in described]
         if kind in kinds:
             kinds[kind].append(name)
+            # Functions of the extension AbiVersion take no ``extension_start``.
             fields = [*_FIRST[: 1 if kind == "abi_version" else 2], *fields]
         kinship = ctypes.Union if kind == "union" else ctypes.Structure
         made[name] = type(name, (_Fields, kinship), {"__slots__": (), "_fields_": fields})

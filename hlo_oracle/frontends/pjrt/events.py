@@ -59,6 +59,7 @@ class Event:
             self.error = error
             self.happening.set()
             waiting, self.waiting = self.waiting, []
+        # Outside of the lock, which all events share: a callback may set another event.
         for callback, argument in waiting:
             self._call(plugin, callback, argument)
 

@@ -146,6 +146,8 @@ def joined(
     if number == 0:
         store.put(f"{name}/key", secrets.token_bytes(32))
     key = store.get(f"{name}/key", _SECONDS)
+    # All processes with higher numbers may call before this one accepts, as it calls those with
+    # lower numbers first; a listener's default queue has room for one.
     with Listener((_LOOPBACK, 0), backlog=count, authkey=key) as listener:
         here = {"machine": platform.node(), "devices": devices, "address": listener.address}
         store.put(f"{name}/{number}", json.dumps(here).encode())

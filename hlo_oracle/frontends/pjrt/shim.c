@@ -94,6 +94,8 @@ static void end(void)
 static void *called(int number, void *arguments)
 {
     void *kind, *value, *trace, *error;
+    /* Counted before the test: end() sets is_ending before it reads calls, so that each call is
+       either waited for or refused. */
     ++calls;
     if (!may_call()) {
         --calls;

@@ -110,6 +110,7 @@ def fill(address: int) -> _Filled:
         after = ctypes.addressof(extensions[-1]) if extensions else 0
         extensions.append(_extension(kind, after, [entries[name] for name in names]))
     version = (3 * _WORD, 0, MAJOR | MINOR << 32)  # PJRT_Api_Version
+    # PJRT_Api: five words (struct_size, extension_start, the version), then the functions.
     header = ((5 + len(known.functions)) * _WORD, ctypes.addressof(extensions[-1]), *version)
     table = [*header, *(entries[name] for name in known.functions)]
     for place, word in [*enumerate(table)][::-1]:

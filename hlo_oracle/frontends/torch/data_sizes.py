@@ -84,6 +84,7 @@ def _unique_dim(
     ranks = _ranks(_rows(x, dim))
     while ranks.shape[1] > 1:
         paired = ranks.shape[1] // 2 * 2
+        # Ranks are less than the number of rows n: a n + b orders pairs (a, b) lexicographically.
         pairs = ranks[:, 0:paired:2] * ranks.shape[0] + ranks[:, 1:paired:2]
         ranks = torch.cat([_ranks(pairs), ranks[:, paired:]], 1)
     return _distinct(x, dim, ranks[:, 0])

@@ -58,6 +58,8 @@ def convolved(x: Any, weight: Any, *parameters: Any) -> Any:
     if transposed:
         extra = _each(output_padding, count)
         reach = [d * (size - 1) for d, size in zip(dilation, weight.shape[2:], strict=True)]
+        # A transposed convolution is the gradient of a convolution for its input: the stride
+        # becomes dilation of x, and ``padding`` cuts from the full overlap, which is the reach.
         pads = [(r - p, r - p + e) for r, p, e in zip(reach, padding, extra, strict=True)]
         result = lax.conv_general_dilated(
             x, _turned(weight, groups), (1,) * count, pads, stride, dilation,

@@ -44,6 +44,7 @@ def _labels(targets: Any, input_lengths: Any, target_lengths: Any, blank: int) -
     before = jnp.pad(extended[:, :-2], ((0, 0), (2, 0)), constant_values=blank)[
         :, : 2 * longest + 1
     ]
+    # At the first class ``before`` is padding: its skip is harmless, as no label is two before it.
     skips = (extended != blank) & (extended != before)
     return _Labels(extended, skips, 2 * lengths, jnp.asarray(input_lengths))
 
@@ -144,6 +145,7 @@ def _gradient(gradient: Any, log_probs: Any, targets: Any, *rest: Any) -> Any:
     largest = _finite(jnp.max(both, axis=2, keepdims=True))
     row = jnp.arange(both.shape[1])[:, None]
     sums = jnp.zeros_like(log_probs).at[:, row, labels.classes].add(jnp.exp(both - largest))
+    # α and β both contain the probability of this step: one of the two is divided out.
     posterior = jnp.exp(jnp.log(sums) + largest + loss[:, None] - log_probs)
     found = (jnp.exp(log_probs) - posterior) * gradient[:, None]
     is_step = jnp.arange(log_probs.shape[0])[:, None] < labels.steps

@@ -30,6 +30,8 @@ def _embedding_bag(
     offsets = offsets[:-1] if has_end else offsets
     count = offsets.shape[0]
     at = jnp.arange(indices.shape[0], dtype=offsets.dtype)
+    # The last bag that begins at or before an index: of bags with equal offsets all but the last
+    # are empty.
     bags = jnp.searchsorted(offsets, at, side="right").astype(indices.dtype) - 1
     counts = indices != padding_idx
     sizes = jnp.zeros(count, indices.dtype).at[bags].add(counts.astype(indices.dtype))

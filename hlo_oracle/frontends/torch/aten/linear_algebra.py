@@ -62,6 +62,7 @@ def _cholesky(x: Any, *, upper: bool = False, check_errors: bool = False) -> tup
     """
     if not x.size:
         return x, jnp.zeros(x.shape[:-2], "int32")
+    # JAX would replace x by (x + xᴴ) / 2, while ATen never reads the other triangle.
     lower = linalg.cholesky(_adjoint(x) if upper else x, symmetrize_input=False)
     failed = jnp.any(jnp.isnan(jnp.real(jnp.diagonal(lower, 0, -2, -1))), axis=-1)
     return (_adjoint(lower) if upper else lower), failed.astype("int32")
@@ -101,6 +102,7 @@ def _lu_factor(x: Any, *, pivot: bool = True, check_errors: bool = False) -> tup
     _require_pivots(pivot)
     lu, pivots, _ = _lu(x)
     zeros = jnp.diagonal(lu, 0, -2, -1) == 0
+    # argmax has no value for an empty axis.
     if not zeros.shape[-1]:
         return lu, pivots, jnp.zeros(x.shape[:-2], "int32")
     first = jnp.argmax(zeros, axis=-1) + 1
@@ -158,6 +160,8 @@ def _lu_solve(
             lu, jnp.take_along_axis(b, order, axis=-2), upper=False, unit_diagonal=True
         )  # fmt: skip
         return _triangular(lu, y, upper=True)
+    # Aᴴ = Uᴴ Lᴴ Pᵀ, so P is applied last: row order[k] of y is row k of the solution by the
+    # triangles.
     y = _triangular(lu, b, upper=True, **turned)
     y = _triangular(lu, y, upper=False, unit_diagonal=True, **turned)
     return jnp.take_along_axis(y, jnp.argsort(order, axis=-2), axis=-2)
@@ -210,6 +214,7 @@ def _pinv(
     u, s, v = jnp.linalg.svd(x, full_matrices=False)
     absolute = jnp.zeros((), s.dtype) if atol is None else jnp.asarray(atol, s.dtype)
     if rtol is None:
+        # A positive atol alone switches the relative bound off (torch.linalg.pinv).
         relative = float(np.finfo(s.dtype).eps) * max(x.shape[-2:])
         rtol = relative if atol is None else jnp.where(absolute > 0, 0.0, relative)
     scale = jnp.asarray(rtol, s.dtype)[..., None] * s[..., :1]
@@ -219,6 +224,8 @@ def _pinv(
 
 
 def _exponential(x: Any) -> Any:
+    # JAX's default of 16 squarings gives NaN for norms beyond 2**16 times its Padé bound; in
+    # f64, exp of a negative definite matrix of such a norm is finite.
     return jax.scipy.linalg.expm(x, max_squarings=32) if x.size else x
 
 

@@ -51,6 +51,7 @@ def _multi_margin(x: Any, target: Any, p: Any, margin: Any, *rest: Any) -> Any:
     index = target.reshape(-1, 1)
     chosen = jnp.take_along_axis(rows, index, axis=-1)
     margins = jnp.maximum(jnp.asarray(margin, x.dtype) - chosen + rows, 0)
+    # torch accepts no other p than 1 and 2.
     margins = margins if p == 1 else margins * margins
     if weight is not None:
         margins = margins * weight[index]

@@ -38,6 +38,7 @@ def _is_nan(x: Any) -> Any:
 def _lower_middle(x: Any, dim: int, keepdim: bool, skips_nan: bool) -> tuple[Any, Any]:
     """Pick the lower one of the two in the middle; the first NaN unless they are skipped."""
     nan = _is_nan(x)
+    # NaN is sorted last, so the first of them has the rank ``count``.
     count = x.shape[dim] - jnp.sum(nan, axis=dim, keepdims=True)
     if skips_nan:  # of NaN alone it is the first
         return _at(x, jnp.maximum(count - 1, 0) // 2, dim, keepdim)

@@ -56,6 +56,7 @@ def common_type(*operands: Any) -> Any:
         if best is None:
             best = found
         elif _kind(found) > _kind(best):
+            # A complex operand takes its width from the floats: f64[2] * 1j is complex128.
             best = jnp.promote_types(found, best) if _kind(found) == 3 else found
     return best
 

@@ -112,6 +112,7 @@ def _extreme(is_before: Callable[[Any, Any], Any]) -> Operation:
         places = lax.broadcasted_iota(jnp.dtype("int64"), x.shape, axis)
 
         def better(left: Any, right: Any) -> Any:
+            # Strict, so that of equal elements the later one wins; so does the later NaN.
             keeps = is_before(left[0], right[0])
             if jnp.issubdtype(x.dtype, jnp.inexact):
                 keeps = (keeps | jnp.isnan(left[0])) & ~jnp.isnan(right[0])

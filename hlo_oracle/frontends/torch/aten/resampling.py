@@ -35,6 +35,8 @@ def _sources(size: int, count: int, align: bool, scale: float | None, dtype: Any
 
 
 def _linear_taps(size: int, count: int, *given: Any) -> Taps:
+    # The first places may lie up to half an element before the array: ATen clamps them here, but
+    # not for the cubic kind, whose taps are clamped one by one.
     source = jnp.maximum(_sources(size, count, *given), 0)
     first = jnp.minimum(source.astype("int64"), size - 1)
     far = jnp.clip(source - first, 0, 1)
@@ -164,6 +166,8 @@ def _sampled(x: Any, places: Sequence[Any], mode: int, padding: int, align: bool
     total = jnp.zeros((), x.dtype)
     for offsets in product(range(len(weights[0])), repeat=len(dims)):
         at = [floor + first + n for floor, n in zip(before, offsets, strict=True)]
+        # Each of the cubic taps is moved into the array by itself; for the other modes the place
+        # between the taps was moved above.
         if mode == _CUBIC:
             at = [moved(place, size) for place, size in zip(at, dims, strict=True)]
         weight = jnp.ones((), x.dtype)
