@@ -124,9 +124,14 @@ def _floats(element_type: ElementType) -> list[object]:
     numbers: list[object] = [-0.0, -1.0, 0.5, 1.5, 2.5, -0.5, 1 / 3, np.inf, -np.inf]
     numbers += [np.nan] * 4  # as many as there are ways to lose it: comparisons, folds, conversions
     numbers += [limits.smallest_subnormal, limits.smallest_normal, limits.max, limits.min]
+    # The last is the neighbour of 0.5 for which floor(x + 0.5) rounds up to 1.
     numbers += [-limits.smallest_subnormal, one + eps, one - eps / 2, 0.5 - eps / 4]
+    # Halfway from 1 to the next number of f4e2m1, f8e5m2, f8e4m3, f8e3m4, bf16, f16 and f32: a tie
+    # goes down, to the even 1. After three halves of a step it goes up.
     numbers += [one + 2.0**-n for n in (2, 3, 4, 5, 8, 11, 24)]
     numbers += [one + 3 * 2.0**-n for n in (8, 11, 24)]
+    # exp in f32 and f64 is nearly infinite, or a subnormal; ties at the ends of 8-bit integers; the
+    # largest f8e4m3fn and f8e5m2, each with the tie above it.
     numbers += [88.7, -103.9, 709.7, -745.1, 127.5, -128.5, 255.5, 448.0, 464.0, 57344.0, 61440.0]
     most, least = np.float64(limits.max), np.float64(limits.smallest_normal)
     numbers += [
@@ -139,5 +144,7 @@ def _floats(element_type: ElementType) -> list[object]:
     ]
     numbers += [least**0.5 * 1.25, least**0.5 * 0.75, least * 0.75, least * 1.5, least**0.3]
     numbers += [eps, eps**2, -(eps**0.5), -0.4, -0.375]
+    # The largest f16 and the tie above it, which becomes infinity; then where f32 and f64 skip
+    # integers, and the ends of 32 and 64-bit ones.
     numbers += [65504.0, 65520.0, 2.0**24 + 1, 2.0**31, -(2.0**31), 2.0**53 + 2, 2.0**63, 2.0**64]
     return numbers

@@ -103,6 +103,7 @@ class Algorithms:
         matrices, right = operands
         if matrices.dtype not in _IN_MEMORY or not (np.isfinite(matrices).all() and right.size):
             return None
+        # All are finite: the mask of the diagonal below multiplies by 0, and 0 * inf is NaN.
         triangle = np.tril(matrices) if attributes.get("lower", False) else np.triu(matrices)
         if attributes.get("unit_diagonal", False):
             triangle = triangle - triangle * np.eye(triangle.shape[-1]) + np.eye(len(triangle.T))
@@ -119,6 +120,7 @@ class Algorithms:
     def _substituted(self, triangle: Array, right: Array) -> Array:
         """Solve triangular systems column by column, at random by reciprocals of the diagonal."""
         rest, size = np.array(right), triangle.shape[-1]
+        # A diagonal matrix is of both kinds, and solved in either order.
         is_lower = not np.triu(triangle, 1).any()
         by_reciprocals = self._rng.integers(0, 2)
         result = np.zeros_like(rest)
