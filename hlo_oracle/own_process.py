@@ -230,6 +230,8 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """
     from fuzz.worker_pool.process import end_with  # not where nothing is asked
 
+    # Nobody writes to the pipe. Only the server keeps its write end, so that a fork that waits at
+    # the other one sees the server end, however that happens.
     ended, alive = os.pipe()
     with suppress(KeyboardInterrupt):
         while request := requests.readline():

@@ -75,6 +75,7 @@ def _elements(values: list[int | bytes], element_type: ElementType, count: int) 
     dtype = element_type.numpy
     if element_type.name in _VARINTS:
         numbers = np.fromiter(integers(values), np.uint64)
+        # A negative s32 is written with its sign in all 64 bits; the upper half is dropped here.
         found = numbers.astype(dtype)
     else:
         data = b"".join(value for value in values if isinstance(value, bytes))

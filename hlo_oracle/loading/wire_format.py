@@ -101,5 +101,6 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
         place += 1
         result |= (byte & 0x7F) << shift
         if byte < 0x80:
+            # Ten groups of 7 bits hold 70: parsers of Protocol Buffers drop those beyond 64.
             return result & (1 << 64) - 1, place
     raise NotAMessage("a number of more than ten bytes")

@@ -138,6 +138,7 @@ def array_at(
     if not address or 0 in dims:
         return np.empty(tuple(dims), dtype)
     # NumPy's names for types leave out those of ml_dtypes: their memory is that of integers.
+    # No integer has the 16 bytes of a c128: that is viewed as itself.
     kind = f"<u{dtype.itemsize}" if dtype.itemsize <= 8 else f"<c{dtype.itemsize}"
     interface = {
         "data": (address, False),

@@ -140,6 +140,7 @@ def _strides(layout: int | None, dims: Sequence[int], itemsize: int) -> list[int
 
 def _require_row_major(layout: int | None, rank: int) -> None:
     """Raise Unsupported for a device layout that is not row-major."""
+    # Of sizes of 2 each order of dimensions has other strides, which sizes of 1 would hide.
     strides = _strides(layout, [2] * rank, 1)
     if strides is not None and strides != sorted(strides, reverse=True):
         raise Unsupported("devices keep arrays row-major: another layout was asked for")

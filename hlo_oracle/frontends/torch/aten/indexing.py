@@ -93,6 +93,7 @@ def _combined(x: Any, dim: int, index: Any, source: Any, how: str) -> Any:
         x, index = x[None], index.reshape(1)
         return _combined(x, 0, index, jnp.asarray(source).reshape(-1), how)[0]
     source = jnp.asarray(source, x.dtype)
+    # ATen admits a source that is larger than the index, and reads its first elements.
     if source.ndim:
         source = source[tuple(slice(0, size) for size in index.shape)]
     return getattr(x.at[_along(x, dim, index)], how)(source, mode="drop")
@@ -115,6 +116,7 @@ def _scatter_reduce(
     x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
     """Reduce updates by index, with the old elements if ``include_self``."""
+    # Only elements that get updates begin at the identity; the others stay.
     start = x if include_self else _combined(x, dim, index, _neutral(reduce, x.dtype), "set")
     result = _combined(start, dim, index, source, _WAYS[reduce])
     if reduce != "mean":
@@ -155,6 +157,7 @@ def _index_reduce(
 def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
     """Write the elements of ``source``, in order, where the mask is true."""
     x, mask = jnp.broadcast_arrays(x, mask)
+    # -1 before the first true element: clipped below, and what is read there is not used.
     places = (jnp.cumsum(mask.reshape(-1).astype("int64")) - 1).reshape(mask.shape)
     if not source.size:
         return x
