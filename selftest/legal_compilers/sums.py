@@ -25,7 +25,8 @@ _SUMMED = tuple(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex1
 def fused(product: Array, other: Array) -> Array:
     """Compute product + other, both float64, rounded once to f32: to odd in float64 first."""
     # The error of the sum is exact (TwoSum). Rounding to odd in 53 >= 24 + 2 bits makes the next
-    # rounding, to f32, that of the exact sum (Boldo and Melquiond, IEEE Transactions on Computers, 2008).
+    # rounding, to f32, that of the exact sum (Boldo and Melquiond, "Emulation of a FMA and
+    # correctly rounded sums", IEEE Transactions on Computers, 2008).
     total = product + other
     part = total - product
     error = (product - (total - part)) + (other - part)
