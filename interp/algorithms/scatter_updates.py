@@ -81,6 +81,7 @@ def combined(
         touched, segment_ids = np.unique(offsets, return_inverse=True)
         results[0][touched] = _sums(updates[0], segment_ids, results[0][touched])
     elif element_type.is_integer and element_type.bits >= 8 and monoid is not None:
+        # Not for maximum and minimum of floats: NumPy's do not order -0 below +0.
         UFUNCS[monoid].at(results[0], offsets, updates[0])
     else:
         _in_rounds(results, offsets, updates, to_apply)

@@ -99,6 +99,8 @@ def _merged_pairs(
     low = np.zeros((len(order), len(right)), np.int64)
     high = np.full_like(low, width)
     moving = np.take_along_axis(order, np.broadcast_to(right, low.shape), -1)
+    # A right run exists only behind a full left run, so each search has width + 1 outcomes, which
+    # bit_length steps tell apart. One that ended at `width` would read past its run.
     for _ in range(width.bit_length()):
         middle = np.minimum((low + high) // 2, width - 1)
         against = np.take_along_axis(order, left_start + middle, -1)
@@ -113,5 +115,6 @@ def _merged_pairs(
     result, is_free = np.empty_like(order), np.ones(order.shape, np.bool_)
     np.put_along_axis(result, target, moving, -1)
     np.put_along_axis(is_free, target, False, -1)
+    # Free places ascend by rows and pairs of runs, as the left runs do, which keep their order.
     result[is_free] = order[:, run % 2 == 0].reshape(-1)
     return result

@@ -45,6 +45,7 @@ def odd_sum(one: Array, other: Array) -> Array:
 
 def cut(values: Array, unit: int) -> Array:
     """Round ``values``, of magnitude at most 2**(unit + 51), to multiples of 2**unit."""
+    # 1.5 * 2**52 + x is from 2**52 to 2**53 for both signs of x, where float64's ulp is 1.
     round_there = math.ldexp(1.5, 52 + unit)
     part = values + round_there
     part -= round_there
@@ -83,6 +84,7 @@ class Accumulator:
 
     def __init__(self, shape: tuple[int, ...], addends: int, minus_zero: bool = False) -> None:
         self._shape = shape
+        # `addends` parts of at most 2**width units are below 2**51 units: their sums are exact.
         self._width = 51 - addends.bit_length()
         self._digits: dict[int, Array] = {}
         self._special: dict[str, Array] = {}
@@ -121,6 +123,7 @@ class Accumulator:
             part = cut(residual, unit)
             out = None if residual is values else residual  # the caller's array stays as it is
             residual = np.subtract(residual, part, out=out)
+            # Not a product by 2.0**-unit, which overflows for the lowest units.
             digit = np.ldexp(collect(part), -unit)
             known = self._digits.get(level + offset)
             self._digits[level + offset] = digit if known is None else known + digit

@@ -137,6 +137,8 @@ def total_order(operand: Array) -> Array:
     unsigned = operand.view(_UNSIGNED[operand.dtype.itemsize])
     if element_type.name == "f8e8m0fnu":  # has no sign
         return unsigned
+    # f4 and f6 are in the low bits of a byte, so their sign moves to the top. Flipping all bits but
+    # the sign of negative floats makes integers that ascend as they do: -0 is -1, +0 is 0.
     bits = (unsigned << unsigned.dtype.type(storage - element_type.bits)).view(f"i{storage // 8}")
     magnitude = bits.dtype.type(2 ** (storage - 1) - 1)
     keys: Array = bits ^ ((bits >> bits.dtype.type(storage - 1)) & magnitude)

@@ -135,6 +135,8 @@ def _specials(lhs: Array, rhs: Array, present: Array | None) -> Array | None:
     one_inf, other_inf = one * np.isinf(lhs), other * np.isinf(rhs)
     zero_times = (shown * (lhs == 0)) @ np.abs(other_inf)
     is_nan |= zero_times + np.abs(one_inf) @ (rhs == 0).astype(float) > 0
+    # Products of 0, 1 and -1 count infinite terms exactly; an infinity of lhs is only in
+    # `one_inf`, so that infinity times infinity counts once.
     number = np.abs(one_inf) @ np.abs(other) + np.abs(one - one_inf) @ np.abs(other_inf)
     total = one_inf @ other + (one - one_inf) @ other_inf  # +inf are `total` more than -inf
     is_nan |= (number > np.abs(total)) & (number > 0)

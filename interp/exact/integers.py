@@ -36,6 +36,7 @@ def divide(lhs: Array, rhs: Array, bits: int) -> Array:
     """Divide, truncating towards zero; x/0 is all ones, MIN/-1 is MIN."""
     del bits
     divisor = np.where(rhs == 0, rhs.dtype.type(1), rhs)
+    # NumPy's // rounds down; without the remainder the quotient is exact.
     quotient = (lhs - np.fmod(lhs, divisor)) // divisor
     return np.where(rhs == 0, ~rhs.dtype.type(0), quotient)
 
@@ -55,6 +56,7 @@ def power(lhs: Array, rhs: Array, bits: int) -> Array:
         odd = (exponent >> exponent.dtype.type(bit)) & exponent.dtype.type(1)
         result = np.where(odd == 1, result * square, result)
         square = square * square
+    # 1 / lhs**|rhs| has magnitude below 1 unless lhs is 1 or -1.
     parity = rhs & rhs.dtype.type(1)
     reciprocal = np.where((lhs == 1) | (np.abs(lhs) == 1) & (parity == 0), 1, 0)
     reciprocal = np.where((lhs < 0) & (np.abs(lhs) == 1) & (parity == 1), -1, reciprocal)
@@ -122,6 +124,7 @@ def _multiply_high_unsigned(lhs: Array, rhs: Array) -> Array:
     """Compute the high word of a product of 64-bit words from products of 32-bit halves."""
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     a, b, c, d = lhs >> half, lhs & low, rhs >> half, rhs & low
+    # (2**32 - 1)**2 + 2**32 - 1 < 2**64: neither of the two sums overflows.
     middle = a * d + (b * d >> half)
     carry = b * c + (middle & low)
     result: Array = a * c + (middle >> half) + (carry >> half)

@@ -47,6 +47,8 @@ def rounded_integer(values: Array, element_type: ElementType) -> Array:
         return values.astype(element_type.numpy)
     if values.dtype.itemsize < 8:
         return rounded(values.astype(np.float64), element_type)
+    # The least s64 is its own negative, and 2**63 as u64. The sticky bit is at least 42 below the
+    # leading one, and the types that are left have at most 11 bits, so it never makes a middle.
     magnitude = np.where(values < 0, -values.view(np.int64), values.view(np.int64)).view(np.uint64)
     sticky = (magnitude & np.uint64(0x7FF) != 0).astype(np.uint64) << np.uint64(11)
     short = (magnitude & ~np.uint64(0x7FF)) | sticky  # at most 53 bits: exact in float64

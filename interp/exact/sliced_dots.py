@@ -20,6 +20,7 @@ from interp.exact.sums import ends_agree
 
 _SLICES = 5
 _ELEMENTS = 1 << 22  # of an operand at a time: its slices take six times the memory
+# Veltkamp's constant for 53 bits: both parts have 26, so products of parts are exact.
 _SPLIT = 2.0**27 + 1
 
 
@@ -81,6 +82,8 @@ def dot_sliced(lhs: Array, rhs: Array, element_type: ElementType) -> tuple[Array
         half = rows // 2
         parts = [dot_sliced(x, rhs, element_type) for x in (lhs[:, :half], lhs[:, half:])]
         return _joined(parts, axis=1)
+    # One digit sums up to _SLICES products of slices: 2 width + log2(depth _SLICES) <= 52 bits,
+    # what `carried` takes.
     width = (52 - (depth * _SLICES).bit_length()) // 2
     left, right = _sliced(lhs, width), _sliced(rhs.transpose(0, 2, 1), width)
     zero = np.zeros((*lhs.shape[:2], rhs.shape[2]))

@@ -183,6 +183,8 @@ def _philox(key: int, counter: int, blocks: int) -> Array:
     x = [low & _LOW, low >> _HALF, high & _LOW, high >> _HALF]
     k0, k1 = key % 2**32, key >> 32
     for _ in range(10):
+        # The multipliers are the paper's; the keys step by the fractions of the golden ratio and of
+        # sqrt(3), times 2**32 (Weyl sequences).
         one, two = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
         x = [
             (two >> _HALF) ^ x[1] ^ np.uint64(k0),
@@ -222,6 +224,7 @@ def _three_fry_words(key: int, counter: int, count: int) -> tuple[Array, Array]:
     counts = np.arange(count, dtype=np.uint64) + np.uint64(counter)
     x0, x1 = (counts & _LOW).astype(np.uint32), (counts >> _HALF).astype(np.uint32)
     k0, k1 = key % 2**32, key >> 32
+    # Threefish's key schedule: the last word is the parity of the keys and a fixed constant.
     schedule = [k0, k1, k0 ^ k1 ^ 0x1BD11BDA]
     x0, x1 = x0 + np.uint32(k0), x1 + np.uint32(k1)
     for group in range(5):
