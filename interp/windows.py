@@ -51,6 +51,8 @@ def padded(data: Array, axis: int, window: WindowDimension, fill: object = 0) ->
         return data
     dims = (*data.shape[:axis], size, *data.shape[axis + 1 :])
     result = np.full(dims, fill, data.dtype)
+    # Element i is at i * step + low: `first` and `last` are ceil(-low / step) and
+    # ceil((size - low) / step).
     first = max(0, -(low // step))  # the first element that is not cropped
     last = min(data.shape[axis], -((low - size) // step))
     if first < last:
@@ -94,6 +96,8 @@ def _totals(values: Array, window: WindowDimension) -> Array:
         below = below.reshape(dilated.shape)
     np.add.accumulate(dilated, axis=0, dtype=values.dtype, out=below)
     start = _starts(window, len(values))
+    # The prefix at p covers p - d, p - 2 d, …: those of start and end differ by the elements at
+    # start, start + d, …, start + (size - 1) d.
     end = start + window.size * dilation
 
     def prefix(position: Array) -> Array:

@@ -69,6 +69,7 @@ class BatchNorm(Generic[V]):
         return _Features(self.by, operand, self.dims, self.feature_index)
 
     def _epsilon(self, operand: V) -> V:
+        # XLA's HloBatchNormInstruction holds epsilon as a C++ float.
         return self.by.constant(float(np.float32(self.epsilon)), operand)
 
     def training(self, operand: V, scale: V, offset: V) -> tuple[V, V, V]:

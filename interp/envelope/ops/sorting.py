@@ -321,6 +321,8 @@ def _places(ranks: _Ranks) -> tuple[Array, Array]:
     room = int(max(low.max(), high.max())) - least + 1
     rows = np.arange(low.size // size).reshape(*low.shape[:-1], 1)
     lows, highs = (x - least + rows * room for x in (low, high))
+    # Rows are `room` apart, so that one search serves all: every rank of an earlier row counts as
+    # lower, which `rows * size` takes off.
     before = np.searchsorted(np.sort(highs.reshape(-1)), lows, "left")
     behind = np.searchsorted(np.sort(lows.reshape(-1)), highs, "right")
     return before - rows * size, behind - rows * size - 1
@@ -342,6 +344,7 @@ def _best(end: Array, elements: Array, begins: Array, better: np.ufunc) -> Array
     keys = stable_sort.keys(flat)
     if better is np.maximum and is_nan(flat).any():
         keys = np.where(is_nan(flat), np.iinfo(keys.dtype).min, keys)
+    # Extremes of ranks, not of numbers: np.minimum passes a NaN on and does not order -0 below +0.
     order = np.argsort(keys, kind="stable")
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
