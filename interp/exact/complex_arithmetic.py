@@ -103,6 +103,8 @@ def _root(a: Array, b: Array) -> tuple[Array, Array]:
     representable."""
     high, low = two_sum(a * a, b * b)
     root = np.sqrt(high)
+    # One step of Newton's method: sqrt(s) is about root + (s - root**2) / (2 root), where
+    # high - square is exact (Sterbenz), and so is the product's error.
     square, error = two_product(root, root)
     rest = ((high - square) - error) + low
     return root, np.where(root == 0, 0.0, rest / (2 * root))

@@ -53,6 +53,7 @@ def _in_digits(lhs: Array, rhs: Array, bits: int) -> Array:
     for first in range(0, lhs.shape[2], _DEPTH):
         part = slice(first, first + _DEPTH)
         left, right = _digits(lhs[:, :, part], count), _digits(rhs[:, part], count)
+        # Products of digits p + q >= count are multiples of 2**bits: they vanish modulo 2**bits.
         for p, one in enumerate(left):
             for q, other in enumerate(right[: count - p]):
                 total += (one @ other).astype(np.int64) << (_DIGIT * (p + q))
