@@ -31,6 +31,7 @@ from hlo.types import BF16, F16, F32, F64, PRED, S32, ArrayShape, ElementType
 from hlo.values import Array
 
 _FLOATS = (F16, BF16, F32, F64)
+_INTEGERS = {F16: 1 << 11, BF16: 1 << 8, F32: 1 << 24, F64: 1 << 53}  # up to which all are numbers
 _State = Callable[[Sequence[Expr]], Expr]  # the state of the extremum by an index of the results
 
 
@@ -113,11 +114,21 @@ def is_iota(scope: Scope, operand: Element, dimension: int) -> bool:
     """Return whether each element of an operand is its index along a dimension."""
     if operand.array is not None:
         return False
+    extent = operand.shape.dims[dimension]
     with scope.draft(operand.shape.dims) as index:
         value = scope.definition(operand.at(*index))
         while isinstance(value, Apply) and value.operation == "convert":
+            if not _counts_to(value.type, extent - 1):  # s8[300] wraps around
+                return False
             value = scope.definition(value.operands[0])
         return value == index[dimension]
+
+
+def _counts_to(element_type: ElementType, most: int) -> bool:
+    """Return whether a type has all integers from 0 to ``most``."""
+    if element_type.is_integer:
+        return most < 1 << element_type.bits - (element_type.kind == "signed")
+    return most <= _INTEGERS.get(element_type, -1)
 
 
 @dataclass(frozen=True)

@@ -67,13 +67,13 @@ def order_of(comparator: Computation) -> Order | None:
 def representatives(element_type: ElementType) -> Array | None:
     """Return a value of each class that comparisons can tell apart, floats as f32 or f64.
 
-    None for complex types.
+    None for complex types. Integers are one class, of which there are four, one for each parameter
+    of an argmax: values and indices of one type may be compared with each other, too.
     """
     if element_type is PRED:
         return np.array([False, True])
     if element_type.is_integer:
-        signed = element_type.kind == "signed"
-        return np.array([-1, 0, 1] if signed else [0, 1, 2], np.int64)
+        return np.arange(4, dtype=np.int64)
     if not element_type.is_float:
         return None
     # NaN of smaller, of the usual and of larger payload.
