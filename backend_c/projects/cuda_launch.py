@@ -28,6 +28,7 @@ from hlo.types import ArrayShape
 
 _INDENT = "    "
 _WORD = re.compile(r"\w+")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _WIDE = 100  # columns
 _PAIRS = {"hlo_c64": "float", "hlo_c128": "double"}
 _HEADER = """\
@@ -238,13 +239,14 @@ def launch_text(host: HostPlan) -> str:
     steps = list(in_text_order(host.steps))
     lines = [line for step in host.steps for line in _step(step)]
     plain = any(isinstance(s, LaunchKernel) and not s.takes_seed for s in steps)
-    parts = [_PROLOGUE, _AT if any("at(" in line for line in lines) else ""]
+    used = _identifiers(lines)
+    parts = [_PROLOGUE, _AT * ("at" in used)]
     parts += [_LAUNCH] * plain + [_RANDOM] * host.uses_seed
     parts += [_COPY] * any(isinstance(step, CopyBytes) for step in steps)
     parts += [_READ] * any(isinstance(step, HostLoop | HostSwitch) for step in steps)
     parts += ["}  // namespace\n\n", _CONSTANTS if host.constants else "", products_text(host)]
-    lines = [*_blocks(lines), *lines]
-    used = set(_WORD.findall("\n".join(lines)))
+    lines = [*_blocks(used), *lines]
+    used = _identifiers(lines)
     unused = [f"(void){name};" for name in _names(host) if name not in used]
     body = [*unused, *lines, "return 0;"]
     text = "".join(f"{_INDENT}{line}\n" for line in body)
@@ -259,12 +261,18 @@ def _names(host: HostPlan) -> list[str]:
     return [*names, *["constants"] * bool(host.constants), "workspace", "stream"]
 
 
-def _blocks(lines: Sequence[str]) -> list[str]:
-    """Render the addresses of blocks as bytes."""
+def _identifiers(lines: Sequence[str]) -> set[str]:
+    """Return the identifiers in C++ text without those in strings, which hold names of
+    instructions."""
+    return set(_WORD.findall(_STRING.sub('""', "\n".join(lines))))
+
+
+def _blocks(used: set[str]) -> list[str]:
+    """Render the addresses of blocks as bytes, of those that are ``used``."""
     made = []
-    if any("constant_bytes" in line for line in lines):
+    if "constant_bytes" in used:
         made.append("const unsigned char *constant_bytes = (const unsigned char *)constants;")
-    if any("work_bytes" in line for line in lines):
+    if "work_bytes" in used:
         made.append("unsigned char *work_bytes = (unsigned char *)workspace;")
     return made
 

@@ -41,7 +41,18 @@ ENTRY e { empty = f32[0] parameter(0)
           negative = f32[<=8] negate(y)
           square = c64[3] multiply(z, z)
           ROOT all = (f32[0], f32[<=8], c64[3], c64[3]) tuple(empty, negative, square, z) }"""
+# Named as variables of the project are.
+NAMES = """HloModule m
+ENTRY e { x = f32[8] parameter(0)
+          y = f32[8] parameter(1)
+          argument1 = f32[8] add(x, x)
+          work_bytes = f32[8] sort(argument1), dimensions={0}, to_apply={
+            a = f32[] parameter(0)
+            b = f32[] parameter(1)
+            ROOT at = pred[] compare(a, b), direction=LT }
+          ROOT constant_bytes = f32[8] reverse(work_bytes), dimensions={0} }"""
 PROGRAMS: dict[str, tuple[str, tuple[Any, ...] | None]] = {
+    "names": (NAMES, (X[:8], X[:8])),
     "control": (CONTROL, CHOICES),
     "softmax": (SOFTMAX, None),
     "shapes": (SHAPES, (X[:0], X[:8], np.asarray(np.int32(5)), X[:3].astype(np.complex64))),
