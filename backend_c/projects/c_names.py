@@ -59,12 +59,20 @@ def _letters(name: str) -> str:
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Append numbers to names that are taken already, regardless of case, as macros are
-    capitals."""
-    taken: dict[str, str] = {}
+    """Append numbers to names that are taken already, regardless of case, as macros are capitals.
+
+    A name takes ``NAME_sizes``, too: that of the sizes of a bounded array.
+    """
+    taken, numbers, found = set[str](), dict[str, int](), list[str]()
     for name in names:
-        number, distinct = 2, name
-        while distinct.upper() in taken:
-            distinct, number = f"{name}_{number}", number + 1
-        taken[distinct.upper()] = distinct
-    return tuple(taken.values())
+        distinct = name
+        while not taken.isdisjoint(_capitals(distinct)):
+            number = numbers[name] = numbers.get(name, 1) + 1
+            distinct = f"{name}_{number}"
+        taken.update(_capitals(distinct))
+        found.append(distinct)
+    return tuple(found)
+
+
+def _capitals(name: str) -> tuple[str, str]:
+    return name.upper(), f"{name}_SIZES".upper()

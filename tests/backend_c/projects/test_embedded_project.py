@@ -184,6 +184,21 @@ ENTRY e {
     assert status(tmp_path) == 0
 
 
+@needs_c
+def test_sizes_and_parameters_have_different_names(tmp_path: Path) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[<=4] parameter(0)
+  x_sizes = s32[1] parameter(1)
+  y = f32[<=4] add(x, x)
+  ROOT o = (f32[<=4], s32[1]) tuple(y, x_sizes)
+}
+"""
+    assert parameter_names(hlo.parse(text)) == ("in_x", "in_x_sizes_2")
+    project(text, tmp_path)
+    assert status(tmp_path) == 0
+
+
 def test_recorded_bits_of_a_large_program_are_refused() -> None:
     module = hlo.parse(
         "HloModule m\nENTRY e { x = f32[2000000] parameter(0)\n ROOT y = f32[2000000] abs(x) }"
