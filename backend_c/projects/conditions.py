@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-_LINE = re.compile(r"(?:[^\n]*\\\n)*[^\n]*\n")  # with those that a backslash continues
+# With those that a backslash continues; the last line may have no end.
+_LINE = re.compile(r"(?:[^\n]*\\\n)*(?:[^\n]*\n|[^\n]+\Z)")
 _DIRECTIVE = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b(.*)", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _ATOM = re.compile(r"defined\((\w+)\)|(\w+)")

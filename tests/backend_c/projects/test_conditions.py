@@ -70,3 +70,7 @@ def test_branches_become_the_first_and_the_last() -> None:
     assert decided(text, {"B": True}) == "#if A\n1\n#else\n2\n#endif\n"
     assert decided(text, {"A": True}) == "1\n"
     assert decided(text, {"A": False, "B": False, "C": False}) == "4\n"
+
+
+def test_the_last_line_needs_no_end() -> None:
+    assert decided("#if A\n1\n#endif\nint x;", {"A": False}) == "int x;"
