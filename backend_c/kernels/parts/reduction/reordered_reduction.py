@@ -229,7 +229,8 @@ class ReorderedReduction:
         has_streams = self.operand.array is not None and scope.settings.has_lanes
         if number is not None and number >= _LONG and has_streams:
             share = number // _STREAMS
-            others = [scope.mutable(self.monoid.state, self.monoid.identity) for _ in range(3)]
+            start = self.monoid.identity
+            others = [scope.mutable(start.type, start) for _ in range(_STREAMS - 1)]
             states = (state, *others)
             with scope.loop(share, "lanes", states, self.monoid.operator) as step:
                 for stream, one in enumerate(states):
