@@ -224,13 +224,13 @@ def hull(one: Enclosure, other: Enclosure) -> Enclosure:
 
 
 def least_of(*ends: Array) -> Array:
-    """Compute the elementwise minimum, ignoring NaN unless all are; by component for complex
-    numbers."""
+    """Compute the elementwise minimum, ignoring NaN unless all are; −0 is less than 0. Complex
+    numbers are taken by component."""
     return _chosen(np.less_equal, ends)
 
 
 def greatest_of(*ends: Array) -> Array:
-    """Compute the elementwise maximum, ignoring NaN unless all are."""
+    """Compute the elementwise maximum, ignoring NaN unless all are; 0 is greater than −0."""
     return _chosen(np.greater_equal, ends)
 
 
@@ -253,6 +253,9 @@ def _chosen(better: Callable[[Array, Array], Array], ends: tuple[Array, ...]) ->
             best.real, best.imag = parts
             continue
         keeps = better(best, end) | is_nan(end)
+        if (zeros := (best == 0) & (end == 0)).any() and type_of(end).is_float:
+            # Of zeros -0 is the lesser one: the hull of both signs must have both.
+            keeps &= ~(zeros & (np.signbit(end) == (better is np.less_equal)))
         best = np.where(keeps, best, end)
     return best
 

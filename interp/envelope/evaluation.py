@@ -37,6 +37,7 @@ from interp.envelope.enclosure import (
     Value,
     all_certain,
     anything,
+    hull,
     is_ever,
     moved,
     opened_where_nan,
@@ -359,5 +360,8 @@ def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
     values = [x for x in data if x.low.size]
     if not values or any(is_ever(x.nan) for x in values) or element_type.is_complex:
         return anything(dims, element_type)
-    low, high = min(x.low.min() for x in values), max(x.high.max() for x in values)
-    return Enclosure(*(np.broadcast_to(part, dims) for part in (low, high, np.False_)))
+    whole = moved(lambda *arrays: np.concatenate([x.reshape(-1) for x in arrays]), *values)
+    while (size := whole.low.size) > 1:  # halve it; of an odd size both halves have the middle
+        halves = (slice((size + 1) // 2), slice(size // 2, size))
+        whole = hull(*(moved(lambda x, at=half: x[at], whole) for half in halves))
+    return moved(lambda x: np.broadcast_to(x.reshape(()), dims), whole)

@@ -22,11 +22,13 @@ from interp.envelope.enclosure import (
     Value,
     all_certain,
     anything,
+    between,
     finfo,
     is_nan,
     point,
     where,
 )
+from interp.envelope.interval_rules import of_either_sign
 from interp.exact.conversion import type_of
 
 Fold = Callable[[Callee[Value], bool, str], Sequence[Array]]
@@ -174,6 +176,20 @@ def lawless(callee: Callee[Value], rows: Sequence[Array]) -> Array:
             left, right = combined(combined(a, b), c), combined(a, combined(b, c))
             found |= _differ(left, right).any(axis=0)
     return found
+
+
+def of_other_orders(open_: Array, result: Value, folded: Array | bool = True) -> Value:
+    """Admit any value where ``open_`` is set and, of what is ``folded``, zeros of either sign:
+    which of two zeros a comparison takes depends on the order."""
+    if isinstance(result, tuple):
+        return tuple(of_other_orders(open_, part, folded) for part in result)
+    assert isinstance(result, Enclosure)
+    if result.element_type.is_float:
+        low, high = of_either_sign(result.low, result.high)
+        if low is not result.low or high is not result.high:
+            either = between(low, high, result.nan)
+            result = where(np.asarray(folded), either, result)
+    return open_where(open_, result)
 
 
 def open_where(mask: Array, result: Value) -> Value:

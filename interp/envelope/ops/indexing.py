@@ -33,6 +33,7 @@ from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import sum_of
 from interp.envelope.ops.updating import put, updated
 from interp.envelope.sums_in_order import or_rounded, ordered_addition
+from interp.exact.conversion import type_of
 from interp.ops import indexing as exact
 from interp.ops import reduction
 
@@ -208,7 +209,7 @@ def _several(
         low, high, nan, met, several, *new = arguments
         same = nan == new[2]
         for one, other in ((low, new[0]), (high, new[1])):
-            same &= (one == other) | (is_nan(one) & is_nan(other))
+            same &= _are_same(one, other)
         return (*new[:3], np.broadcast_to(np.True_, met.shape), several | (met & ~same))
 
     none, all_ = np.zeros(value.shape, np.bool_), np.ones(update.shape, np.bool_)
@@ -217,6 +218,16 @@ def _several(
     fold = replace(to_apply, call=meet)
     found = exact.scatter(*before, indices.low, *after, to_apply=fold, **attributes)
     return np.asarray(found[4])
+
+
+def _are_same(one: Array, other: Array) -> Array:
+    """Test for equal numbers, zeros of one sign and NaN."""
+    if one.dtype.kind == "c":
+        return _are_same(one.real, other.real) & _are_same(one.imag, other.imag)
+    same = (one == other) | (is_nan(one) & is_nan(other))
+    if type_of(one).is_float:
+        same = same & ((one != 0) | (np.signbit(one) == np.signbit(other)))
+    return np.asarray(same)
 
 
 def _by_ends(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:

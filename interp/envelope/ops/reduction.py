@@ -30,7 +30,7 @@ from interp.envelope.enclosure import (
     rounded_up,
     where,
 )
-from interp.envelope.fold_orders import disagree, ends_of, open_where
+from interp.envelope.fold_orders import disagree, ends_of, of_other_orders
 from interp.envelope.interval_rules import compared, flushed, of_either_sign
 from interp.envelope.ops.contraction import rounding_error
 from interp.envelope.sums_in_order import added_along, or_rounded, step_by_step
@@ -152,7 +152,8 @@ def _in_some_order(
         found = [anything(open_.shape, x.element_type) for x in inputs]
         return to_apply.bundled(found)
     open_ = open_ | disagree(fold, to_apply, ends)
-    return open_where(open_, _in_order(inputs, inits, dimensions, to_apply))
+    result = _in_order(inputs, inits, dimensions, to_apply)
+    return of_other_orders(open_, result)
 
 
 def _rows(operand: Array, dimensions: tuple[int, ...], init: Array) -> Array:

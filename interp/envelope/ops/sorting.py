@@ -28,6 +28,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.fold_orders import on_points
+from interp.envelope.interval_rules import has_zero
 from interp.exact.conversion import type_of, widened
 
 __all__ = ["sort", "topk"]
@@ -116,7 +117,7 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
     results = [_placed(row, ranks) for row in rows]
     if direction:
         ends = [_in_order(end, direction < 0) for end in keys[0].ends()]
-        low, high = _with_either_zero(ends[0], ends[-1])
+        low, high = _with_either_zero(keys[0], ends[0], ends[-1])
         by_ends = Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
         results[read[0]] = where(uncertain, by_ends, results[read[0]])
     return results
@@ -274,17 +275,18 @@ def _in_order(end: Array, falls: bool) -> Array:
     return np.take_along_axis(end, order[..., ::-1] if falls else order, -1)
 
 
-def _with_either_zero(low: Array, high: Array) -> tuple[Array, Array]:
-    """Admit zeros of either sign at each place of a zero, in rows that have both: in which order
-    they come depends on the comparator."""
+def _with_either_zero(keys: Enclosure, low: Array, high: Array) -> tuple[Array, Array]:
+    """Admit zeros of either sign at each place of a zero, in rows whose keys may be both: in which
+    order they come depends on the comparator, and on where the key is that an interval around zero
+    turns out to be."""
     ends = low, high
     if not type_of(low).is_float:
         return ends
-    zeros = [end == 0 for end in ends]
-    negative = np.logical_or(*(x & np.signbit(end) for x, end in zip(zeros, ends, strict=True)))
-    positive = np.logical_or(*(x & ~np.signbit(end) for x, end in zip(zeros, ends, strict=True)))
+    may_be_zero = has_zero(keys)
+    negative = may_be_zero & np.signbit(keys.low)
+    positive = may_be_zero & ~np.signbit(keys.high)
     has_both = negative.any(axis=-1, keepdims=True) & positive.any(axis=-1, keepdims=True)
-    either = np.logical_and(*zeros) & has_both
+    either = (low == 0) & (high == 0) & has_both
     zero = np.zeros((), low.dtype)
     return np.where(either, -zero, low), np.where(either, zero, high)
 

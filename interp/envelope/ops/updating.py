@@ -13,7 +13,7 @@ from interp.algorithms.scatter_updates import combined
 from interp.envelope import budget
 from interp.envelope.enclosed_values import spread
 from interp.envelope.enclosure import Enclosure, anything, moved
-from interp.envelope.fold_orders import disagree, ends_of, open_where, rounds
+from interp.envelope.fold_orders import disagree, ends_of, of_other_orders, rounds
 
 __all__: list[str] = []
 
@@ -53,7 +53,7 @@ def updated(
     several = disagree(fold, to_apply, ends_of(*values, *updates))
     if rounds(to_apply.computation):
         several = several | (counts > 1)
-    return tuple(open_where(several, x) for x in state)
+    return tuple(of_other_orders(several, x, counts > 0) for x in state)
 
 
 def _taken(value: Enclosure, places: Array) -> Enclosure:

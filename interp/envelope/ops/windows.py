@@ -14,7 +14,7 @@ from interp.envelope import budget, fold_orders
 from interp.envelope.budget import Folds
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import Enclosure, Value, anything, where
-from interp.envelope.fold_orders import disagree, ends_of, open_where
+from interp.envelope.fold_orders import disagree, ends_of, of_other_orders
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import (
     in_any_order,
@@ -140,7 +140,7 @@ def _in_some_order(
         open_ = open_ | fold_orders.lawless(to_apply, rows)
     for value, init in zip(inputs, inits):  # a NaN is neither above nor below
         open_ = open_ | _any_in_windows(value.nan, window) | init.nan
-    return open_where(open_, result)
+    return of_other_orders(open_, result)
 
 
 def _any_in_windows(mask: Array, window: Window) -> Array:

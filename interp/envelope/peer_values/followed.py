@@ -30,7 +30,9 @@ from interp.envelope.enclosure import (
     between,
     contains,
     finfo,
+    greatest_of,
     is_nan,
+    least_of,
     outward,
     point,
     where,
@@ -323,8 +325,8 @@ class Followed:
         if not small.any():
             return known
         ends = [x.astype(np.float64) for x in (known.low, known.high, value.low, value.high)]
-        low = np.minimum(ends[0], np.clip(ends[2], -tiny, 0))
-        high = np.maximum(ends[1], np.clip(ends[3], 0, tiny))
+        low = least_of(ends[0], np.clip(ends[2], -tiny, 0))
+        high = greatest_of(ends[1], np.clip(ends[3], 0, tiny))
         dtype = known.low.dtype
         return where(small, between(low.astype(dtype), high.astype(dtype), known.nan), known)
 
