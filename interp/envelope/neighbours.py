@@ -102,7 +102,7 @@ def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) ->
     over_power = bits & word((1 << mantissa_bits) - 1)
     near = (over_power < steps) & ((keys < 0) if upwards else (keys > 0))
     # Below twice the least normal number the unit is that of the subnormals.
-    near &= np.abs(keys) > word(1 << (mantissa_bits + 1))
+    near &= (bits & word(facts.magnitude)) >= word(1 << (mantissa_bits + 1))
     if near.any():
         more = np.where(near, steps - over_power, 0).astype(word)
         moved = moved + more if upwards else moved - more
@@ -131,7 +131,7 @@ def _moved_number(bits: int, facts: _Facts, ulps: int, upwards: bool, spans: boo
     over_power = bits & (unit - 1)
     distance = ulps
     if key < 0 if upwards else key > 0:  # towards zero
-        if over_power < ulps and abs(key) > 2 * unit:
+        if over_power < ulps and bits & most >= 2 * unit:
             distance += ulps - over_power
         if spans and unit - over_power < ulps:
             distance += ulps - (unit - over_power)

@@ -65,6 +65,22 @@ def test_one_unit_reaches_the_neighbour(dtype: type) -> None:
         assert (found >= beside).all() if upwards else (found <= beside).all()
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_units_of_a_power_of_two_are_those_above_it(dtype: type, size: int) -> None:
+    """From a power of two a number moves as far towards zero as away from it, down to twice the
+    least normal number; that one moves as far, too, as its unit is the subnormals'."""
+    info = ml_dtypes.finfo(dtype)
+    unit = float(info.smallest_normal) * float(info.eps)  # at the least normal number
+    for exponent, ulp in enumerate([unit, 2 * unit, 4 * unit, 8 * unit]):
+        power = float(info.smallest_normal) * 2.0**exponent
+        for sign in (1, -1):
+            numbers = np.full(size, sign * power).astype(dtype)
+            for upwards, step in ((False, -ulp), (True, ulp)):
+                found = moved(numbers, 1, upwards, spans=False).astype(np.float64)
+                assert (found - sign * power == step).all()
+
+
 def test_steps_are_those_of_nextafter() -> None:
     numbers = special(np.float32)
     mask = np.random.default_rng(4).random(numbers.shape) < 0.5
