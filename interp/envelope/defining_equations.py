@@ -151,7 +151,7 @@ def _normwise(size: int, operand: Array, *parts: _Beside) -> Residual:
     for residual, norm, per_underflow in parts:
         lost = size * math.sqrt(residual.size) * _tiny(operand) * per_underflow
         left = np.maximum(_norm(residual) - lost, 0)
-        relative.append(left / norm if norm else (np.inf if left > 0 else 0.0))
+        relative.append(left / norm if norm else (np.inf if left > 0 else left))
     legal = float(np.max(relative)) / (_THRESHOLD * size * _unit(operand))
     return Residual(legal, legal / max(size, 2) ** 2)
 

@@ -350,3 +350,16 @@ def test_a_matrix_that_is_not_passed_by_columns_proves_nothing() -> None:
         assert [step.instruction.name for step in wrong] == wrong_steps
         (legal,) = arrays_of(enclosed.result)
         assert wrong_steps or not legal.is_point
+
+
+def test_nan_in_factors_of_zeros_is_neither_legal_nor_wrong() -> None:
+    """A matrix of norm 0 has no relative residual, but a NaN in its factors counts."""
+    zeros, eye, done = np.zeros((2, 2), np.float32), np.eye(2, dtype=np.float32), np.int32(0)
+    nan = np.full(2, np.nan, np.float32)
+    for mode in ("{mode = 65 : ui8}", "{mode = 78 : ui8}"):
+        for values, expected in ((zeros[0], True), (nan, None)):
+            outputs = [zeros, values, eye, eye, done]
+            assert checked("lapack_sgesdd_ffi", [zeros], outputs, mode) is expected
+    packed = np.where(eye * np.float32([1, 0]) == 1, np.nan, zeros)
+    for factors, expected in ((zeros, True), (packed, None)):
+        assert checked("lapack_sgeqrf_ffi", [zeros], [factors, zeros[0]], "") is expected
