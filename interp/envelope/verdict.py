@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -177,15 +178,24 @@ def _is_surely_narrow(legal: Enclosure, exact: Array, widest: float, around: flo
 
 def typical(array: Array) -> float:
     """Compute the root mean square of the finite magnitudes, 0 if there are none."""
+    found = _root_mean_square(array, 1.0)
+    if np.isfinite(found):
+        return found
+    # Squares of f64 overflow beyond 1e154; those of 2^-600 times as much do not.
+    most = float(np.finfo(np.float64).max)
+    return min(_root_mean_square(array, 2.0**-600) / 2.0**-600, most)
+
+
+def _root_mean_square(array: Array, scale: float) -> float:
     flat, total, count = array.reshape(-1), 0.0, 0
     for start in range(0, flat.size, BLOCK):
         size = np.abs(_wide(flat[start : start + BLOCK]))
         finite = np.isfinite(size)
         numbers = size if finite.all() else size[finite]
         with np.errstate(over="ignore"):
-            total += float(np.square(numbers).sum())
+            total += float(np.square(numbers * scale).sum())
         count += numbers.size
-    return float(np.sqrt(total / count)) if count else 0.0
+    return math.sqrt(total / count) if count else 0.0
 
 
 def _wide(array: Array) -> Any:

@@ -12,9 +12,9 @@ import hlo
 import interp
 from hlo.values import arrays_of
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
-from interp.envelope.enclosure import contains
+from interp.envelope.enclosure import Enclosure, contains
 from interp.envelope.evaluation import enclose
-from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
+from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN, judged, typical
 from selftest.legal_compilers.compiler import Perturbed
 
 
@@ -145,3 +145,13 @@ ENTRY e {
         ([0, 2e29, nan], [True, True, False]),
     ):
         assert contains(legal, np.array(actual, np.complex64)).tolist() == right
+
+
+def test_an_interval_is_wide_beside_numbers_whose_squares_overflow() -> None:
+    exact, actual = np.full(3, 1e200), np.full(3, -1e299)
+    ends = np.full(3, -1e300), np.full(3, 1e300)
+    legal = Enclosure(*ends, np.zeros(3, np.bool_))
+    assert judged(actual, exact, legal).worst == UNDETERMINED
+    for most in (1e200, float(np.finfo(np.float64).max)):
+        assert typical(np.array([most, -most, np.inf, np.nan])) == pytest.approx(most)
+        assert typical(np.array([most, 0, 0, 0])) == pytest.approx(most / 2)
