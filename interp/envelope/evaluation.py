@@ -109,7 +109,7 @@ class Enclosing:
         self._inner = elementwise_chains.inner_values(module)
         constants = constant_sums.constant_values(module)
         self._constant_sums = constant_sums.sums_of_constants(module, constants)
-        self._constant_factors = {name: ConstantFactors(x) for name, x in constants.items()}
+        self._constant_factors = ConstantFactors(module, constants)
         self._masks = masks(module)
         self._exact_loops = exact_loops(module)
         self._stored = elementwise_chains.stored_values(module.entry)
@@ -151,8 +151,8 @@ class Enclosing:
         with budget.using(self._budget(computation, instruction)):
             result = self._result(computation, instruction, operands, first)
             if isinstance(result, Enclosure):
-                chains = self._constant_factors[computation.name]
-                result = chains.admitted(instruction, operands, result)
+                chains = self._constant_factors
+                result = chains.admitted(computation, instruction, operands, result)
                 names = self._masks[computation.name]
                 result = admitted_of_masks(instruction, names, operands, result)
         if sizes is not None:
