@@ -32,7 +32,6 @@ from interp.ops.elementwise import complex_
 # Of complex multiplication by components: Brent, Percival, Zimmermann, "Error bounds on complex
 # floating-point multiplication" (2007), and of what libraries do.
 _MULTIPLE = 4.0
-_CUT_BY_NEGATIVE_NUMBERS = frozenset(("log", "rsqrt", "sqrt"))
 
 
 def function_of_complex(function: Function, opcode: str) -> Rule:
@@ -52,7 +51,7 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
             firm = firm & is_certain(operand) & np.isfinite(operand.low) & ~_flushes(operand)
         if not firm.all():
             result = where(firm, result, _of_discs(function, opcode, operands))
-        result = _on_either_side(opcode, operands, result)
+        result = _on_either_side(function, opcode, operands, result, more)
         return _or_overflowed(opcode, operands, result)
 
     return rule
@@ -97,27 +96,63 @@ def _product_overflows(sizes: Sequence[Sequence[Array]], most: float) -> Array:
 _OVERFLOWS = {"divide": _quotient_overflows, "multiply": _product_overflows}
 
 
-def _on_either_side(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
-    """Admit the values of both sides of a branch cut for operands on it. In C (ISO C, annex G), and
-    in this project, the sign of a zero decides; the language says nothing, and XLA:CPU's sqrt of
-    -256 - 0i is 16i."""
-    if opcode in _CUT_BY_NEGATIVE_NUMBERS:
-        value = operands[0].low
-        is_on_cut = (value.imag == 0) & (value.real < 0)
-        mirrored = [np.conj(end) for end in (result.high, result.low)]
-    elif opcode == "atan2":
-        farthest = np.maximum(np.abs(result.low.real), np.abs(result.high.real))
-        is_on_cut = farthest >= np.pi * (1 - 2.0**-20)
-        mirrored = [
-            complex_(-end.real, other.imag)
-            for end, other in ((result.high, result.low), (result.low, result.high))
-        ]
-    else:
+def _is_negative(z: Array) -> Array:
+    return np.asarray((z.imag == 0) & (z.real < 0))
+
+
+def _is_beyond_one(z: Array) -> Array:
+    return np.asarray((z.imag == 0) & (np.abs(z.real) > 1))
+
+
+# Where the first operand lies on a branch cut. Functions but asinh are cut along the real axis.
+_CUTS: dict[str, Callable[[Array], Array]] = {
+    "acos": _is_beyond_one,
+    "acosh": lambda z: (z.imag == 0) & (z.real < 1),
+    "asin": _is_beyond_one,
+    "asinh": lambda z: (z.real == 0) & (np.abs(z.imag) > 1),
+    "atanh": _is_beyond_one,
+    "log": _is_negative,
+    "log-plus-one": lambda z: (z.imag == 0) & (z.real < -1),
+    "power": _is_negative,
+    "rsqrt": _is_negative,
+    "sqrt": _is_negative,
+}
+
+
+def _on_either_side(
+    function: Function,
+    opcode: str,
+    operands: Sequence[Enclosure],
+    result: Enclosure,
+    more: Array | float,
+) -> Enclosure:
+    """Admit the values of both sides of a branch cut for operands on it; ``more`` is an absolute
+    error. In C (ISO C, annex G), and in this project, the sign of a zero decides; the language says
+    nothing, and XLA:CPU's sqrt of -256 - 0i is 16i."""
+    if opcode == "atan2":
+        return _atan2_on_either_side(result)
+    cut = _CUTS.get(opcode)
+    first, *others = (x.low for x in operands)
+    if cut is None or not (is_on_cut := np.asarray(cut(first))).any():
         return result
+    turned = -np.conj(first) if opcode == "asinh" else np.conj(first)
+    both = result
+    for value in (function(one, *others) for one in (first, turned)):
+        both = hull(both, _around(value, opcode, more))
+    return where(is_on_cut, both, result)
+
+
+def _atan2_on_either_side(result: Enclosure) -> Enclosure:
+    farthest = np.maximum(np.abs(result.low.real), np.abs(result.high.real))
+    is_on_cut = np.asarray(farthest >= np.pi * (1 - 2.0**-20))
     if not is_on_cut.any():
         return result
-    both = hull(result, Enclosure(mirrored[0], mirrored[1], result.nan))
-    return where(np.asarray(is_on_cut), both, result)
+    mirrored = Enclosure(
+        complex_(-result.high.real, result.low.imag),
+        complex_(-result.low.real, result.high.imag),
+        result.nan,
+    )
+    return where(is_on_cut, hull(result, mirrored), result)
 
 
 def _lost(opcode: str, operands: Sequence[Array]) -> Array | float:

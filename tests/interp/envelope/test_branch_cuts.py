@@ -12,7 +12,10 @@ from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
 
 TEXT = "HloModule m\nENTRY e {{ x = {type}[3] parameter(0)\n ROOT r = {type}[3] {op} }}"
-OPS = ("sqrt(x)", "rsqrt(x)", "log(x)")
+OPS = (
+    *("sqrt(x)", "rsqrt(x)", "log(x)", "log-plus-one(x)"),
+    *("acos(x)", "acosh(x)", "asin(x)", "atanh(x)"),
+)
 
 
 @pytest.mark.parametrize("type_name", ["c64", "c128"])
@@ -26,6 +29,36 @@ def test_either_side_is_legal(op: str, type_name: str) -> None:
     legal = enclose(module, x, peer=XLA_CPU).result
     assert contains(legal, exact).all()
     assert contains(legal, np.conj(exact)).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("number", [0.5, -0.25])
+def test_the_cut_of_acosh_goes_to_one(number: float) -> None:
+    module = hlo.parse(TEXT.format(type="c64", op="acosh(x)"))
+    x = np.full(3, complex(number, -0.0), np.complex64)
+    legal = enclose(module, x, peer=XLA_CPU).result
+    for side in (x, x.conj()):
+        assert contains(legal, np.asarray(interp.evaluate(module, side))).all()
+
+
+def test_the_cut_of_asinh_is_imaginary() -> None:
+    module = hlo.parse(TEXT.format(type="c64", op="asinh(x)"))
+    x = np.array([complex(-0.0, 3), complex(-1e-3, 3), complex(1, 2)], np.complex64)
+    legal = enclose(module, x, peer=XLA_CPU).result
+    assert contains(legal, np.asarray(interp.evaluate(module, x))).all()
+    other = np.asarray(interp.evaluate(module, np.array([complex(0, 3)] * 3, np.complex64)))
+    assert contains(legal, other).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("exponent", [complex(0.5, 0), complex(0.3, -0.2)])
+def test_the_cut_of_power_is_that_of_its_base(exponent: complex) -> None:
+    text = "HloModule m\nENTRY e { x = c64[2] parameter(0)\n y = c64[2] parameter(1)\n"
+    module = hlo.parse(text + " ROOT r = c64[2] power(x, y) }")
+    x, y = np.array([complex(-3, -0.0), complex(-3, -1)], np.complex64), np.full(2, exponent)
+    y = y.astype(np.complex64)
+    exact, other = (np.asarray(interp.evaluate(module, one, y)) for one in (x, x.conj()))
+    legal = enclose(module, x, y, peer=XLA_CPU).result
+    assert contains(legal, exact).all()
+    assert contains(legal, other).tolist() == [True, False]
 
 
 def test_the_cut_of_atan2() -> None:
