@@ -34,7 +34,8 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.settings import Numerics
 from backend_c.render.elementary_functions import is_long, lines_of
-from backend_c.render.loop_distribution import Distribution, Item, Lanes, Point, Points
+from backend_c.render.loop_distribution import Distribution, Points
+from backend_c.render.loop_stages import Item, Lanes, Point
 from backend_c.render.operations import f64_function
 from hlo.types import F64, ElementType
 
@@ -94,6 +95,7 @@ class _Call(Point):
     functions: tuple[str, ...]
     arguments: tuple[Expr, ...]
     results: tuple[Variable, ...]
+    memory: None = None
 
     @property
     def argument_type(self) -> ElementType:

@@ -31,7 +31,8 @@ from backend_c.ir.loop_ir import (
     variables,
 )
 from backend_c.render.c_types import is_narrow
-from backend_c.render.loop_distribution import Distribution, Lanes, Point, Points
+from backend_c.render.loop_distribution import Distribution, Points
+from backend_c.render.loop_stages import Lanes, Point
 from backend_c.render.moved_words import as_words
 from backend_c.render.narrow_indices import as_narrow_index
 from hlo.types import PRED, ElementType
@@ -54,26 +55,26 @@ class _Loads(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class _Gather(Point):
-    """Represent the gather of a block: ``results[lane] = array[arguments[lane]]``."""
+    """Represent the gather of a block: ``results[lane] = memory[arguments[lane]]``."""
 
-    array: Array
+    memory: Array
     lane: Variable
     arguments: tuple[Expr, ...]
     results: tuple[Variable, ...]
 
     @property
     def argument_type(self) -> ElementType:
-        return NARROW_INDEX if self.array.elements < 2**31 else INDEX
+        return NARROW_INDEX if self.memory.elements < 2**31 else INDEX
 
     def result_type(self, result: Variable) -> ElementType:
         """Return the array's own element type: the loop in lanes widens elements to registers."""
-        return self.array.element_type
+        return self.memory.element_type
 
     def statement(
         self, arguments: Sequence[Array], results: Sequence[Array], lanes: Lanes
     ) -> Statement:
         ((offsets,), (elements,)) = arguments, results
-        element = Load(_as_stored(self.array), Load(offsets, self.lane))
+        element = Load(_as_stored(self.memory), Load(offsets, self.lane))
         store = Store(_as_stored(elements), self.lane, element)
         return Loop(self.lane, lanes.size, "serial", (store,))
 

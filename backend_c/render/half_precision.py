@@ -32,7 +32,8 @@ from backend_c.ir.loop_ir import (
     variables,
 )
 from backend_c.render.c_types import is_converted
-from backend_c.render.loop_distribution import Distribution, Lanes, Point, Points, read_places
+from backend_c.render.loop_distribution import Distribution, Points
+from backend_c.render.loop_stages import Lanes, Point
 from hlo.types import F16, F32, ElementType
 
 _LEAST = 16  # trips of a loop: two vectors
@@ -60,7 +61,7 @@ class _Row(Point):
     ``first`` is the offset where the loop's variable is 0.
     """
 
-    array: Array
+    memory: Array
     first: Expr
     arguments: tuple[Expr, ...]
     results: tuple[Variable, ...]
@@ -72,7 +73,7 @@ class _Row(Point):
     def statement(
         self, arguments: Sequence[Array], results: Sequence[Array], lanes: Lanes
     ) -> Statement:
-        halves = Pointer(self.array, ix.add(self.first, lanes.start))
+        halves = Pointer(self.memory, ix.add(self.first, lanes.start))
         values = Pointer((*arguments, *results)[0], ix.constant(0))
         if results:
             return Call("hlo_half_load", (halves, values, lanes.size))
@@ -88,8 +89,6 @@ class _Halves(Points):
         self._definitions = {s.variable.name: s.value for s in lets if s.variable.type is INDEX}
         self._varying = {loop.variable.name, *(s.variable.name for s in lets)}
         self._stores = Counter(s.array.name for s in loop.body if isinstance(s, Store))
-        read = {name for let in lets for name, _ in read_places(let)}
-        self._changed = read & self._stores.keys()
         self._left = _MOST if ix.bounds(loop.extent)[1] >= _LEAST else 0
 
     def taken(self, value: Apply | Load) -> Expr:
@@ -119,7 +118,7 @@ class _Halves(Points):
         """
         if array.element_type is not F16 or not is_converted(array) or not self._left:
             return None
-        if array.memory is not None or array.name in self._changed:
+        if array.memory is not None:
             return None
         offset = ix.with_definitions(offset, self._definitions)
         if ix.coefficients(offset).get(self.loop.variable) != 1:

@@ -21,6 +21,7 @@ from backend_c.ir.loop_ir import (
     Let,
     Load,
     Loop,
+    Pointer,
     Statement,
     Store,
     Variable,
@@ -135,6 +136,7 @@ def test_rows_that_are_replaced() -> None:
 _HALVES = Array("x", F16, 200)
 _KEPT = Array("t", F16, 200, mutable=True)
 _RESULTS = Array("r", F32, 200)
+_OTHER = Array("o", F32, 200)
 _I = Variable(INDEX, "i", 0, 199)
 _OLD, _NEW = Variable(F16, "old", 0, 0), Variable(F16, "new", 0, 0)
 
@@ -149,12 +151,33 @@ def _calls(body: Sequence[Statement]) -> int:
     return sum(isinstance(statement, Call) for statement in every(body))
 
 
-def test_what_changes_in_a_loop_is_loaded_in_it() -> None:
+def test_rows_are_converted_before_their_elements_change() -> None:
     new = Let(_NEW, Load(_HALVES, _I))
     changed = Store(_KEPT, _I, _NEW)
     kept = Store(_RESULTS, _I, Apply("convert", (_OLD,), F32))
     body = _converted(new, Let(_OLD, Load(_KEPT, _I)), changed, kept)
-    assert _calls(body) == 1  # the row of x
+    assert _accesses(body) == ["hlo_half_load of x", "hlo_half_load of t", "hlo_half_store of t"]
     # The lane before may have changed already, or not yet: such a loop is not divided.
     before = Load(_KEPT, ix.subtract(_I, ix.constant(1)))
     assert _calls(_converted(new, Let(_OLD, before), changed, kept)) == 0
+
+
+def test_rows_are_converted_before_lanes_change_their_elements() -> None:
+    other = Apply("convert", (Load(_OTHER, _I),), F16)
+    changed = Store(_KEPT, _I, other), Store(_KEPT, _I, Apply("negate", (other,), F16))
+    kept = Store(_RESULTS, _I, Apply("convert", (_OLD,), F32))
+    body = _converted(Let(_OLD, Load(_KEPT, _I)), *changed, kept)
+    assert _accesses(body) == ["hlo_half_load of t", "t[]", "t[]"]
+
+
+def _accesses(body: Sequence[Statement]) -> list[str]:
+    """Return what calls convert and which elements of f16 the lanes store, in order."""
+    found = list[str]()
+    for statement in every(body):
+        if isinstance(statement, Call):
+            arrays = (one.array for one in statement.arguments if isinstance(one, Pointer))
+            (row,) = (array for array in arrays if array in (_HALVES, _KEPT))
+            found.append(f"{statement.function} of {row.name}")
+        elif isinstance(statement, Store) and statement.array == _KEPT:
+            found.append(f"{statement.array.name}[]")
+    return found
