@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuzz.draw.builder import Builder
 from fuzz.draw.generators.control import unwrapped
+from fuzz.draw.generators.elementwise import ALIKE
 from fuzz.draw.patterns.pattern import Pattern, Patterns, applied, changed
-from hlo.types import ELEMENT_TYPES, PRED, ArrayShape
+from hlo.types import ELEMENT_TYPES, F64, PRED, S32, ArrayShape
 
 _COUNTERS = tuple(ELEMENT_TYPES[name] for name in ("s32", "s64", "u32", "s8", "u8", "u64", "s16"))
 _MOST_TURNS = 5
@@ -109,9 +111,82 @@ def bounded_by_a_value(builder: Builder, shape: ArrayShape) -> str:
     return _looped(builder, shape, known, limit)
 
 
+# Elements from which on a `while` of maps becomes one loop over elements, and some beside it.
+_LARGE = (255, 256, 257, 320, 512)
+_ELEMENTARY = ("cosine", "exponential", "log", "power", "sine", "tanh", "tan", "cbrt", "atan2")
+_TABLE = 8  # elements
+
+
+def exchanged(builder: Builder, shape: ArrayShape) -> str:
+    """Draw a loop over the elements of a few long arrays, each computed from its own past alone, by
+    elementary functions or a table; its trips rotate the arrays."""
+    # The functions of f64 are long: compilers call them where they copy others.
+    is_double = F64 in builder.types and builder.boolean()
+    element_type = F64 if is_double else shape.element_type
+    is_long = shape.elements > _LARGE[0]
+    large = ArrayShape(element_type, shape.dims if is_long else (builder.choice(_LARGE),))
+    count = Count(ArrayShape(S32), 0, 1, builder.integer(1, 3), "LT", swapped=False)
+    values = [builder.value(large) for _ in range(builder.integer(2, 3))]
+    init = builder.tuple(builder.number(count.counter, count.first), *values)
+    state = builder.shape(init)
+
+    def condition(inner: Builder, names: list[str]) -> str:
+        counter = unwrapped(inner, names[0], [0])
+        return _condition(inner, count, counter, inner.number(count.counter, count.limit))
+
+    def body(inner: Builder, names: list[str]) -> str:
+        counter, *old = (unwrapped(inner, names[0], [n]) for n in range(1 + len(values)))
+        step = inner.number(count.counter, count.step)
+        following = inner.emit("add", count.counter, counter, step)
+        new = [*old[1:], old[0]]
+        for place in sorted({inner.integer(0, len(old) - 1) for _ in range(2)}):
+            new[place] = _stepped(inner, large, old)
+        return inner.tuple(following, *new)
+
+    called = {
+        name: builder.computation([state], of)
+        for name, of in (("condition", condition), ("body", body))
+    }
+    loop = builder.emit("while", state, init, **called)
+    name = unwrapped(builder, loop, [builder.integer(1, len(values))])
+    if not is_long:
+        flat = ArrayShape(element_type, (shape.elements,))
+        name = builder.emit("slice", flat, name, slice=((0, shape.elements, 1),))
+        name = builder.emit("reshape", ArrayShape(element_type, shape.dims), name)
+    same = element_type is shape.element_type
+    return name if same else builder.emit("convert", shape, name)
+
+
+def _stepped(inner: Builder, shape: ArrayShape, old: Sequence[str]) -> str:
+    """Draw a step: one array's elementary function, or elements of a table, combined with
+    another array."""
+    source, other = inner.permutation(old)[:2]
+    able = [opcode for opcode in _ELEMENTARY if ALIKE[opcode][0](shape.element_type)]
+    if able and inner.boolean():
+        opcode = inner.choice(able)
+        computed = inner.emit(opcode, shape, *[source] * ALIKE[opcode][1])
+    else:
+        computed = _looked_up(inner, shape, source)
+    return applied(inner, shape, *inner.permutation((computed, other)))
+
+
+def _looked_up(inner: Builder, shape: ArrayShape, source: str) -> str:
+    """Look elements up in a table: those at the places that other elements are converted to."""
+    table = inner.constant(ArrayShape(shape.element_type, (_TABLE,)))
+    places = inner.emit("convert", ArrayShape(S32, shape.dims), source)
+    return inner.emit(
+        "gather", shape, table, places,
+        offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,),
+        index_vector_dim=shape.rank, slice_sizes=(1,),
+    )  # fmt: skip
+
+
 _USED = ("add", "compare", "subtract", "while")
 
 PATTERNS: Patterns = {
     "loop of known turns": Pattern(counted, _USED[:2] + _USED[3:]),
     "loop of unknown turns": Pattern(bounded_by_a_value, ("add", "clamp", "compare", "while")),
+    "loop of exchanged elements": Pattern(
+        exchanged, ("add", "compare", "convert", "gather", "reshape", "slice", "while")
+    ),
 }

@@ -1,9 +1,15 @@
 """Patterns are valid, survive printing, and run."""
 
+import re
+
 import pytest
 
 import hlo
 import interp
+from backend_c.ir.settings import Numerics, threaded
+from backend_c.pipeline import lowered
+from backend_c.render.dialect import OPENMP
+from backend_c.render.translation_units import render_plan
 from fuzz.campaign.program_kinds import Kind
 from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Choices, Seeded, examples
@@ -46,6 +52,17 @@ def test_a_program_of_many_small_parts_is_valid_and_runs(kind: Kind) -> None:
         assert list(placed(interp.evaluate(module, *arguments(Seeded(number), module))))
         types.update(t.element_type for i in module.entry.instructions for t in leaves(i.shape))
     assert types.intersection(TYPES) and types.intersection(UNUSUAL_TYPES)
+
+
+def test_loops_of_exchanged_elements_are_divided_around_calls_and_gathers() -> None:
+    found = set[str]()
+    settings = threaded(Numerics.EXACT)
+    for module in examples(lambda choices: _of("loop of exchanged elements", choices), 10, 0):
+        for text in render_plan(lowered(module, settings), OPENMP).sources.values():
+            _, _, kernels = text.partition("void kernel_")
+            if " t0[" in kernels:  # a block of the state
+                found.update(re.findall(r"_lanes\(x|for \(\w+ jg", kernels))
+    assert len(found) == 2
 
 
 def test_what_is_folded_has_no_arguments() -> None:
