@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,14 +30,22 @@ from backend_c.ir.loop_ir import (
     subexpressions,
 )
 from backend_c.ir.loop_rewriting import with_blocks
-from backend_c.render.c_types import is_converted
+from backend_c.render.c_types import is_converted, is_narrow
 from hlo.types import BF16, U8, U16, ElementType
 
-_Definitions = Mapping[str, Expr]
 
+class _Value(NamedTuple):
+    """Hold what a variable's value is computed by (:func:`_parts`), and its word, if it has one."""
+
+    parts: frozenset[str]
+    word: Expr | None
+
+
+_Values = Mapping[str, _Value]
 
 # Operations whose results are operands, or such with another sign.
 _EXACT = frozenset(("maximum", "minimum", "abs", "negate"))
+_MOVED = frozenset(("load", "select"))
 
 
 def with_moved_words(kernel: Kernel) -> Kernel:
@@ -53,15 +62,17 @@ def _word_type(element_type: ElementType) -> ElementType:
     return U16 if element_type.bits == 16 else U8
 
 
-def _moved(body: Sequence[Statement], outer: _Definitions) -> tuple[Statement, ...]:
+def _moved(body: Sequence[Statement], outer: _Values) -> tuple[Statement, ...]:
     """Rewrite the stores in statements; ``outer`` maps names in scope to their values."""
     known, rewritten = dict(outer), list[Statement]()
     for statement in body:
         match statement:
-            case Let(variable, value):
+            case Let(variable, value) if is_narrow(value.type) and value.type.bits % 8 == 0:
+                rewritten.append(statement)
                 # The store loads the element again, which must be what it was at the let.
                 if not any(map(is_mutable, subexpressions(value))):
-                    known[variable.name] = value
+                    rewritten += _bound(variable.name, value, known)
+                continue
             case Store(array, _, value) if _is_converted_whole(array):
                 statement = _stored(statement, {*_parts(value, array.element_type, known)}, known)
             case _:
@@ -70,24 +81,36 @@ def _moved(body: Sequence[Statement], outer: _Definitions) -> tuple[Statement, .
     return tuple(rewritten)
 
 
+def _bound(name: str, value: Expr, known: dict[str, _Value]) -> Iterator[Let]:
+    """Add a variable's value to ``known``; yield the let of its word if that is computed."""
+    parts = frozenset(_parts(value, value.type, known))
+    word = _word(value, known) if parts <= _MOVED else None
+    if isinstance(word, Apply):
+        # Values that are selected from one another would be written again for each use.
+        let = Let(Variable(word.type, f"{name}_word"), word)
+        word = let.variable
+        yield let
+    known[name] = _Value(parts, word)
+
+
 def _is_converted_whole(array: Array) -> bool:
     """Return whether an array's elements are whole bytes that registers hold as floats."""
     return is_converted(array) and array.memory is None and array.element_type.bits % 8 == 0
 
 
-def _stored(store: Store, parts: set[str], known: _Definitions) -> Store:
+def _stored(store: Store, parts: set[str], known: _Values) -> Store:
     """Rewrite a store of a value composed of ``parts`` so that it does not round; or return it."""
     array, offset, value = store
     if "load" not in parts:  # the word of a constant is computed once
         return store
-    if parts <= {"load", "select"}:
+    if parts <= _MOVED:
         return Store(as_words(array), offset, _word(value, known))
-    if array.element_type is BF16 and parts <= {"load", "select", *_EXACT}:
+    if array.element_type is BF16 and parts <= _MOVED | _EXACT:
         return Store(as_words(array), offset, Apply("upper-half", (value,), U16))
     return store
 
 
-def _parts(value: Expr, element_type: ElementType, known: _Definitions) -> Iterator[str]:
+def _parts(value: Expr, element_type: ElementType, known: _Values) -> Iterator[str]:
     """Yield what an element is computed by: "load", operations that keep words, or "others"."""
     match value:
         case Constant():
@@ -95,7 +118,7 @@ def _parts(value: Expr, element_type: ElementType, known: _Definitions) -> Itera
         case Load(array, _) if _is_converted_whole(array) and array.element_type is element_type:
             yield "load"
         case Variable(_, name) if name in known:
-            yield from _parts(known[name], element_type, known)
+            yield from known[name].parts
         case Apply("select", (_, *choices), kind) if kind is element_type:
             yield "select"
             for choice in choices:
@@ -108,7 +131,7 @@ def _parts(value: Expr, element_type: ElementType, known: _Definitions) -> Itera
             yield "others"
 
 
-def _word(value: Expr, known: _Definitions) -> Expr:
+def _word(value: Expr, known: _Values) -> Expr:
     """Return the bits of a loaded, constant or selected value as an unsigned integer."""
     match value:
         case Load(array, offset):
@@ -118,7 +141,9 @@ def _word(value: Expr, known: _Definitions) -> Expr:
             word = np.array(number, element_type.numpy).view(word_type.numpy)
             return Constant(word_type, int(word))
         case Variable(_, name):
-            return _word(known[name], known)
+            known_word = known[name].word
+            assert known_word is not None
+            return known_word
         case Apply(_, (condition, *choices), element_type):
             words = (_word(choice, known) for choice in choices)
             return Apply("select", (condition, *words), _word_type(element_type))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from against_interp import assert_same_bits
 from conftest import has_c_compiler
+from cost import python_calls
 
 import hlo
 from backend_c.ir.settings import Numerics, Settings
@@ -80,3 +81,53 @@ def test_only_words_of_bf16_are_halves_of_f32(numerics: Numerics) -> None:
     assert "hlo_upper_half(" not in _text(_signs("f16", 300), numerics)
     rounded = _signs("bf16", 300).replace("negate(least)", "add(least, least)")
     assert "hlo_upper_half(" not in _text(rounded, numerics)
+
+
+def _chain(element: str, links: int, *link: str) -> str:
+    """Return a program of links that each use the result of the one before twice."""
+    lines = [
+        line.format(n=n, t=f"{element}[64]", next=n + 1) for n in range(links) for line in link
+    ]
+    body = "\n  ".join([*lines[:-1], "ROOT " + lines[-1]])
+    return f"""HloModule m
+ENTRY main {{
+  x0 = {element}[64] parameter(0)
+  y = {element}[64] parameter(1)
+  p = pred[64] parameter(2)
+  q = pred[64] parameter(3)
+  {body}
+}}
+"""
+
+
+_EXTREMA = "m{n} = {t} negate(x{n})", "x{next} = {t} minimum(x{n}, m{n})"
+_SELECTS = "m{n} = {t} select(p, x{n}, y)", "x{next} = {t} select(q, m{n}, x{n})"
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("link", [_EXTREMA, _SELECTS], ids=["extrema", "selects"])
+def test_chains_take_time_and_text_in_proportion_to_their_length(
+    element: str, link: tuple[str, ...]
+) -> None:
+    few, many = (
+        lowered(hlo.parse(_chain(element, links, *link)), Settings(Numerics.EXACT))
+        for links in (6, 12)
+    )
+    texts = [render_plan(plan, OPENMP).sources.values() for plan in (few, many)]
+    assert sum(map(len, texts[1])) < 3 * sum(map(len, texts[0]))
+    calls = [python_calls(lambda plan=plan: render_plan(plan, OPENMP)) for plan in (few, many)]
+    assert calls[1] < 3 * calls[0]
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("element", ["f16", "bf16", "f8e5m2"])
+def test_words_selected_from_one_another_keep_their_bits(element: str) -> None:
+    element_type = ELEMENT_TYPES[element]
+    draw = np.random.default_rng(0)
+    x, y = (
+        draw.integers(256, size=64 * element_type.bits // 8, dtype=np.uint8).view(
+            element_type.numpy
+        )
+        for _ in range(2)
+    )
+    assert_same_bits(_chain(element, 5, *_SELECTS), x, y, *draw.random((2, 64)) < 0.5)
