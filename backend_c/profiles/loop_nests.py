@@ -13,17 +13,14 @@ from dataclasses import dataclass
 _HEAD = re.compile(r"( *)for \(\w+ (\w+) = ([^;]*); \2 < ([^;]*); ([^;]*)\) \{")
 _ARRAY = re.compile(r"\b[acrs]\d+\b")
 _CALL = re.compile(r"\b(hlo_\w+)\(")
-# What a pragma, or the start of a variable that blocks or threads share, says of iterations.
+# What a pragma says of iterations.
 _PRAGMAS = {
     "#pragma omp parallel for simd": "threads and lanes",
     "#pragma omp parallel for": "threads",
     "#pragma omp simd": "lanes",
 }
-_SHARED = {
-    "(int64_t)blockIdx.x * blockDim.x + threadIdx.x": "blocks and threads",
-    "blockIdx.x": "blocks",
-    "threadIdx.x": "threads",
-}
+# Where each block or thread begins with a variable says which of them share its iterations.
+_SHARED = re.compile(r"\b(block|thread)Idx\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,9 @@ def _nest(lines: list[str], head: re.Match[str], first: int, last: int, depth: i
         depth,
         variable,
         extent,
-        _PRAGMAS.get(pragma) or _SHARED.get(start, "serial"),
+        _PRAGMAS.get(pragma)
+        or " and ".join(f"{one}s" for one in _SHARED.findall(start))
+        or "serial",
         first,
         last,
         tuple(sorted(set(_ARRAY.findall(inside)))),

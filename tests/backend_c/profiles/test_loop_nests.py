@@ -13,13 +13,25 @@ from hypothesis import strategies as st
 import backend_c
 import fuzz
 import hlo
-from backend_c.ir.loop_ir import Loop, Statement, inside
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Array,
+    Constant,
+    Kernel,
+    Loop,
+    Statement,
+    Store,
+    Variable,
+    inside,
+)
 from backend_c.pipeline import lowered, settings_for
 from backend_c.profiles.loop_nests import loop_nests
-from backend_c.render.dialect import DIALECTS
+from backend_c.render.dialect import CUDA, DIALECTS
 from backend_c.render.statements import kernel_text
 from hlo.errors import Unsupported
 from hlo.module import Module
+from hlo.types import F32
 
 TARGETS = sorted(DIALECTS)
 few = settings(suppress_health_check=list(HealthCheck), max_examples=25)
@@ -83,3 +95,25 @@ def test_the_loops_of_a_softmax_in_three_targets() -> None:
 def test_an_unknown_target_has_no_listing() -> None:
     with pytest.raises(Unsupported, match="target 'ptx'"):
         backend_c.listing(hlo.parse("HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }"), "ptx")
+
+
+def test_blocks_and_threads_share_a_grid_whatever_the_width_of_its_indices() -> None:
+    """Indices are narrow where they can be, and the block size is known to some kernels."""
+    small, large = ((1000, 100), (1 << 16, 1 << 16))
+    kinds = {"parallel lanes": "blocks and threads", "parallel": "blocks", "lanes": "threads"}
+    for rows, columns in (small, large):
+        shape = f"f32[{rows},{columns}]"
+        module = hlo.parse(f"""HloModule m
+ENTRY e {{ x = {shape} parameter(0)
+  y = {shape} exponential(x)
+  ROOT z = {shape} add(x, y) }}""")
+        (text,) = backend_c.listing(module, "cuda").texts.values()
+        assert [nest.kind for nest in loop_nests(text)] == ["blocks and threads"]
+    i = Variable(INDEX, "i", 0, 99)
+    for kind, shared in kinds.items():
+        loop = Loop(i, ix.constant(100), kind, (Store(Array("r0", F32, 100), i, _ONE),), threads=64)
+        kernel = Kernel((), (Array("r0", F32, 100),), (), (loop,))
+        assert [n.kind for n in loop_nests(kernel_text(kernel, "k", CUDA))] == [shared]
+
+
+_ONE = Constant(F32, 1.0)
