@@ -37,6 +37,10 @@ class Counts:
     def trips(self, repeat: Repeat, before: Sequence[Step]) -> int | None:
         """Return the trip count of a loop that follows the steps ``before``; None if it is
         unknown."""
+        # Trips that are queued evaluate no condition: what else one does, such as drawing random
+        # numbers, would be left out.
+        if len(repeat.condition) != 1:
+            return None
         compared = self._stored(repeat.condition, repeat.predicate)
         if not isinstance(compared, Apply) or not compared.operation.startswith(_COMPARE):
             return None
@@ -76,8 +80,6 @@ class Counts:
 
     def _step(self, counter: Buffer, repeat: Repeat) -> int | None:
         """Return the constant that each trip adds to a counter; None if it does anything else."""
-        if any(counter in read_and_changed(step)[1] for step in repeat.condition):
-            return None
         added = self._stored(repeat.body, counter)
         if not isinstance(added, Apply) or added.operation != "add":
             return None

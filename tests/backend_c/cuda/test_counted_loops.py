@@ -19,7 +19,7 @@ from hlo_oracle.arguments import from_seed
 TEXT = """HloModule counted
 below {{ s = ({t}[], f32[9,9]) parameter(0)
         n = {t}[] get-tuple-element(s), index=0
-        limit = {t}[] constant({end})
+        limit = {t}[] constant({end}){also}
         ROOT less = pred[] compare({sides}), direction={direction} }}
 step {{ s = ({t}[], f32[9,9]) parameter(0)
        n = {t}[] get-tuple-element(s), index=0
@@ -35,7 +35,11 @@ ENTRY main {{ x = f32[9,9] parameter(0)
              end = ({t}[], f32[9,9]) while(start), condition=below, body=step
              ROOT y = f32[9,9] get-tuple-element(end), index=1 }}"""
 USUAL = {"t": "s32", "start": 0, "end": 3, "by": 1, "sides": "n, limit", "direction": "LT",
-         "op": "add(n, by)", "first": "begin"}  # fmt: skip
+         "op": "add(n, by)", "first": "begin", "also": ""}  # fmt: skip
+DRAWS = """
+        low = f32[] constant(0)
+        high = f32[] constant(1)
+        u = f32[] rng(low, high), distribution=rng_uniform"""
 
 
 def text(**changes: object) -> str:
@@ -72,6 +76,8 @@ def trips(program: str) -> int | None:
         ({"first": "m"}, None),
         ({"op": "multiply(n, by)"}, None),
         ({"op": "add(n, n)"}, None),
+        # Each trip draws a number before it.
+        ({"also": DRAWS}, None),
     ],
 )
 def test_trips(changes: dict[str, object], count: int | None) -> None:
