@@ -11,7 +11,7 @@ from functools import cached_property
 from backend_c.compilation import Compilation, compilation
 from backend_c.ir.settings import Settings
 from backend_c.native.cache import Cache
-from backend_c.native.executable import Executable
+from backend_c.native.executable import Executable, require_threads
 from backend_c.native.libraries import build
 from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.machine_limits import measured_quickly
@@ -43,7 +43,8 @@ class Profiler:
     measure: Callable[[int, Cache], Limits] = measured_quickly
 
     def explain(self, threads: int | None = None) -> Profile:
-        """Describe the kernels without running them, beside the machine's limits at ``threads``."""
+        """Describe the kernels without running them, beside the machine's limits at ``threads``;
+        raise ArgumentError for a number of threads that no program runs in."""
         return self._described(_threads(threads))
 
     def profile(
@@ -51,7 +52,8 @@ class Profiler:
     ) -> Profile:
         """Describe the kernels with their times: the least of ``repeat`` calls, for each kernel.
 
-        Raises ArgumentError for arguments that do not fit, and for ``repeat`` less than 1.
+        Raises ArgumentError for arguments that do not fit, for ``repeat`` less than 1, and for a
+        number of threads that no program runs in.
         """
         if repeat < 1:
             raise ArgumentError(f"repeat={repeat}: at least 1")
@@ -137,7 +139,10 @@ def _without_clock(calls: Sequence[Sequence[tuple[int, int]]]) -> list[list[tupl
 
 
 def _threads(threads: int | None) -> int:
-    """Return the threads of a call: ``threads``, else OMP_NUM_THREADS, else all processors."""
-    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    every = int(told) if told.isdecimal() and int(told) else processors()
-    return threads or every
+    """Return the threads of a call: ``threads``, else OMP_NUM_THREADS, else all processors; raise
+    ArgumentError for a number that no program runs in."""
+    if threads is None:
+        told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+        threads = int(told) if told.isdecimal() and int(told) else processors()
+    require_threads(threads)
+    return threads

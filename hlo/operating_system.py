@@ -23,6 +23,15 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
+def most_threads() -> int:
+    """Return the greatest number of threads that a program may be asked to run in.
+
+    OpenMP runtimes bound it by no error: they end the process where the system does not start as
+    many, or has no memory for them.
+    """
+    return max(_MOST_THREADS, processors())
+
+
 def main_memory() -> int | None:
     """Return the size of main memory in bytes, or None."""
     if not hasattr(os, "sysconf"):
@@ -51,4 +60,6 @@ def keep_freed_memory() -> None:
         mallopt(_MMAP_THRESHOLD, _NEVER)
 
 
+# More than most servers have processors, and a fraction of the threads that systems start.
+_MOST_THREADS = 1024
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _NEVER = -1, -3, 1 << 30  # of malloc.h; bytes

@@ -24,6 +24,11 @@ seed = whole(0, SEEDS - 1, "a number from 0 to 2**64 - 1")
 count = whole(1, SEEDS, "a number of at least 1")
 
 
+def up_to(most: int) -> Callable[[str], int]:
+    """Make a parser of integers from 1 to ``most``."""
+    return whole(1, most, f"a number from 1 to {most}")
+
+
 def results_file(text: str) -> Path:
     """Check that a name is one for a results file, before there are results to write."""
     path = Path(text)

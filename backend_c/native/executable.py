@@ -23,6 +23,7 @@ from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.marshalling import Memory, Value, arguments, assembled
 from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
 from hlo.errors import ArgumentError, Unsupported
+from hlo.operating_system import most_threads
 from hlo.summary import signature
 from hlo.types import Shape, array_leaves
 from hlo.values import Array
@@ -87,8 +88,6 @@ class Executable:
         threads: int | None = None,
         profiler: Explains | None = None,
     ) -> None:
-        if threads is not None and threads < 1:
-            raise ArgumentError(f"threads={threads}: at least 1")
         self._library, self._number = library, program.number
         self._parameters, self._result = tuple(parameters), result
         # Copied once, to aligned memory: bytes objects are not aligned for vectors.
@@ -177,13 +176,16 @@ class Executable:
         return list(zip(words[::2], words[1::2], strict=True))
 
     def in_threads(self, threads: int) -> Self:
-        """Return the same program with ``threads`` OpenMP threads."""
+        """Return the same program with ``threads`` OpenMP threads; raise ArgumentError for a number
+        that is none of threads."""
         other = copy.copy(self)
         other._choose(threads)
         return other
 
     def _choose(self, threads: int | None) -> None:
-        """Prepare the entry point for a number of threads."""
+        """Prepare the entry point for a number of threads; ArgumentError for one that none has."""
+        if threads is not None:
+            require_threads(threads)
         self._threads = threads
         self._entry = _entry(self._library, self._number, threads)
         shapes = [shape for _, shape in self._parameters]
@@ -234,6 +236,12 @@ class Bound:
         with self._running:
             self._entry(*self._words)
         return self.result
+
+
+def require_threads(threads: int) -> None:
+    """Raise ArgumentError for a number of threads that no program runs in."""
+    if not 1 <= threads <= most_threads():
+        raise ArgumentError(f"threads={threads}: from 1 to {most_threads()}")
 
 
 def _entry(library: LoadedLibrary, number: int | None, threads: int | None) -> Entry:

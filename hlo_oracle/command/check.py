@@ -25,6 +25,7 @@ from rich.markup import escape
 
 import bisect_dump
 from hlo.errors import Error
+from hlo.operating_system import most_threads
 from hlo_oracle import (
     arguments,
     dump_check,
@@ -50,8 +51,8 @@ from hlo_oracle.terminal import one_line, printable
 from interp.envelope.budget import BUDGETS, named
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN
 
-_threads = option_types.whole(1, 1024, "a number from 1 to 1024")
 _HEADS = ("parse", "interp", "compile", "C", "memory")
+_threads = option_types.up_to(most_threads())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 import backend_c
 import pages
 from hlo.errors import ArgumentError
+from hlo.operating_system import most_threads
 from hlo.program_file import named
 from hlo_oracle import arguments, interruptible, option_types, peer_verdicts
 from hlo_oracle.explaining import other_targets
@@ -27,6 +28,8 @@ from hlo_oracle.page_values import page_values
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import printable
 
+_threads = option_types.up_to(most_threads())
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the program")
@@ -35,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--numerics", choices=("exact", "fast"), default="fast", help="exact bits, or fast"
     )
     parser.add_argument(
-        "--threads", type=option_types.count, metavar="N", help="(default: as many as there are)"
+        "--threads", type=_threads, metavar="N", help="(default: as many as there are)"
     )
     parser.add_argument("--measure", action="store_true", help="run it, and time each kernel")
     parser.add_argument(

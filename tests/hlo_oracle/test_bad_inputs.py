@@ -169,6 +169,10 @@ ROWS = [
         "hlo check: argument --threads: '0' is not a number from 1 to 1024",
     ),
     Row(
+        "explain add.hlo --threads 1000000000",
+        "hlo explain: argument --threads: '1000000000' is not a number from 1 to 1024",
+    ),
+    Row(
         "run add.hlo --save out.npy",
         "hlo run: argument --save: 'out.npy' holds one array: results are saved as .npz",
     ),

@@ -194,3 +194,16 @@ def test_what_cannot_be_profiled() -> None:
         profiler(hlo.parse(LOOP)).profile([], repeat=0)
     with pytest.raises(ArgumentError, match="1 arguments"):
         profiler(hlo.parse(LOOP)).profile([], repeat=1)
+
+
+def test_threads_that_no_program_runs_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenMP runtimes end the process if they are asked for too many."""
+    looping = profiler(hlo.parse(LOOP))
+    for threads in (0, -3, 10**9):
+        with pytest.raises(ArgumentError, match=f"threads={threads}: from 1 to"):
+            looping.explain(threads)
+        with pytest.raises(ArgumentError, match=f"threads={threads}: from 1 to"):
+            looping.profile([], repeat=1, threads=threads)
+    monkeypatch.setenv("OMP_NUM_THREADS", str(10**9))
+    with pytest.raises(ArgumentError, match="threads=1000000000"):
+        looping.explain()
