@@ -221,16 +221,24 @@ class IntegerRanges:
                 # So that normalised indices, i < 0 ? i + n : i, are known to be in bounds.
                 # A branch that no value reaches has low > high in it: the hull with the
                 # range of the other one is at least that.
-                low, high = known = self._known[name]
+                low, high = self._known[name]
                 least = int(end)  # type: ignore[arg-type]
-                self._known[name] = low, min(high, least - 1)
-                first = self.of(self.definition(one))
-                self._known[name] = max(low, least), high
-                second = self.of(self.definition(other))
-                self._known[name] = known
-                return first, second
+                first = self._within(name, (low, min(high, least - 1)), one)
+                return first, self._within(name, (max(low, least), high), other)
             case _:
                 return self.of(one), self.of(other)
+
+    def _within(self, name: str, range_: Range, value: Expr) -> Range:
+        """Return the range of a value, or its definition, where a variable is in a range."""
+        known, values, definition = self._known[name], self._values, self.definition(value)
+        self._known[name] = range_
+        if definition is not value:
+            # No definition is followed inside another: selects of two selects each of which chooses
+            # of the same two, and so on, have paths without number.
+            self._values = {}
+        found = self.of(definition)
+        self._known[name], self._values = known, values
+        return found
 
     def definition(self, value: Expr) -> Expr:
         """Return the definition of an integer variable; other expressions unchanged."""

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from cost import python_calls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,6 +117,27 @@ def test_what_may_wrap_around_is_anything() -> None:
     assert ranges.of(Apply("convert", (element,), U8)) == range_of(U8)
     assert ranges.of(Apply("convert", (Variable(INDEX, "i", 0, 2**62),), S16)) == range_of(S16)
     assert ranges.of(Variable(S16, "m", mutable=True)) == range_of(S16)
+
+
+def test_selects_of_two_selects_each() -> None:
+    """Selects of the two before, which choose of the two before them: 2**n paths."""
+
+    def bind(links: int) -> IntegerRanges:
+        ranges = IntegerRanges()
+        element = Load(Array("a0", S16, 1), Constant(INDEX, 0))
+        asked, *pair = (Variable(S16, name) for name in ("t", "v0", "w0"))
+        for variable in (asked, *pair):
+            ranges.bind(variable, element)
+        for n in range(links):
+            below = Apply("compare-LT", (asked, Constant(S16, n)), PRED)
+            chosen = [Apply("select", (below, *some), S16) for some in (pair, pair[::-1])]
+            pair = [Variable(S16, f"{name}{n + 1}") for name in "vw"]
+            for variable, value in zip(pair, chosen, strict=True):
+                ranges.bind(variable, value)
+        return ranges
+
+    assert bind(8).of(Variable(S16, "v8")) == range_of(S16)
+    assert python_calls(lambda: bind(16)) < 3 * python_calls(lambda: bind(8))
 
 
 @pytest.mark.parametrize(
