@@ -10,7 +10,7 @@ By a constant c > 0 that is ``x & (c - 1)`` for a power of two, else ``r < 0 ? r
 from __future__ import annotations
 
 from backend_c.ir.integer_ranges import IntegerRanges
-from backend_c.ir.loop_ir import Apply, Constant, Expr
+from backend_c.ir.loop_ir import Apply, Constant, Expr, Variable
 from hlo.types import PRED
 
 
@@ -26,8 +26,8 @@ def with_floored_remainder(value: Expr, ranges: IntegerRanges) -> Expr:
             return value
     dividend, zero = _dividend(rest, divisor, ranges), Constant(kind, 0)
     is_negative = Apply("compare-LT", (rest, zero), PRED)
-    is_corrected = {is_negative, Apply("compare-NE", (rest, zero), PRED)}
-    if dividend is None or _conjuncts(condition, ranges) != is_corrected:
+    is_corrected: set[Expr] = {is_negative, Apply("compare-NE", (rest, zero), PRED)}
+    if dividend is None or not _is_conjunction(condition, is_corrected, ranges):
         return value
     # Two's complement: the low bits are the floored remainder of negative numbers, too.
     if divisor & (divisor - 1) == 0:
@@ -45,13 +45,25 @@ def _dividend(rest: Expr, divisor: int, ranges: IntegerRanges) -> Expr | None:
     return None
 
 
-def _conjuncts(condition: Expr, ranges: IntegerRanges) -> set[Expr]:
-    """Return the conjuncts of a condition."""
-    match ranges.definition(condition):
-        case Apply("and", (one, other), _):
-            return _conjuncts(one, ranges) | _conjuncts(other, ranges)
-        # What is left of ne(lt(r, 0), lt(c, 0)): `decided_selects` folds lt(c, 0) first.
-        case Apply("compare-NE", (one, Constant(element_type, False)), _) if element_type is PRED:
-            return _conjuncts(one, ranges)
-        case found:
-            return {found}
+def _is_conjunction(condition: Expr, conjuncts: set[Expr], ranges: IntegerRanges) -> bool:
+    """Return whether a condition is the conjunction of some conditions and no other."""
+    found: set[Expr] = set()
+    seen: set[Expr] = set()  # variables: a chain of c = and(c, c) has two paths for each link
+    left = [condition]
+    while left:
+        one = left.pop()
+        if isinstance(one, Variable):
+            if one in seen:
+                continue
+            seen.add(one)
+        match ranges.definition(one):
+            case Apply("and", operands, _):
+                left += operands
+            # What is left of ne(lt(r, 0), lt(c, 0)): `decided_selects` folds lt(c, 0) first.
+            case Apply("compare-NE", (other, Constant(kind, False)), _) if kind is PRED:
+                left.append(other)
+            case conjunct if conjunct in conjuncts:
+                found.add(conjunct)
+            case _:
+                return False
+    return found == conjuncts
