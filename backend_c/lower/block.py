@@ -7,9 +7,10 @@ This is the interface that control flow has to the lowering (``block`` in
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -44,7 +45,8 @@ class Block:
         self._module, self._columns = module, kernel_columns
         self._kernels: dict[Hashable, Kernel] = {}  # those written, by what they are written from
         # Operands of the instruction being lowered that nothing needs later: it may overwrite them.
-        self.reusable: set[Buffer] = set()
+        # Few instructions ask.
+        self.reusable: Callable[[], set[Buffer]] = cache(set)
         self._owned: frozenset[Buffer] = frozenset()
         self.origin = Origin()  # of the steps being written
         self.outside: set[Buffer] = set()  # arguments and constants: not in the workspace
@@ -141,7 +143,7 @@ class Block:
 
     def keep(self, value: Value) -> None:
         """Forbid overwriting a value that the instruction being lowered returns unchanged."""
-        self.reusable.difference_update(self.buffers_of(value))
+        self.reusable().difference_update(self.buffers_of(value))
 
     @contextmanager
     def collected_steps(self) -> Iterator[list[Step]]:
@@ -188,8 +190,8 @@ class Block:
         """Take over an operand: return its buffers if it is dead afterwards, else copies."""
         if isinstance(value, tuple):
             return tuple(map(self.taken, value))
-        if value in self.reusable:
-            self.reusable.discard(value)
+        if value in self.reusable():
+            self.reusable().discard(value)
             return value
         return self.copied(value, "it is overwritten here, and needed elsewhere as it was")
 

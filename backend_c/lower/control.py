@@ -6,6 +6,8 @@ are: they serve readers inside kernels as well (plumbing).
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
 from typing import TypeVar
 
 from backend_c.lower.block import Block
@@ -242,13 +244,39 @@ def _assign(target: Value, source: Value, block: Block, why: str) -> None:
     each of those that are left is read by another (a swap of two states), one is saved first.
     """
     targets, sources = block.buffers_of(target), block.buffers_of(source)
-    left = [(t, s) for t, s in zip(targets, sources, strict=True) if t is not s]
+    pairs = enumerate(zip(targets, sources, strict=True))
+    left = {n: (t, s) for n, (t, s) in pairs if t is not s}
+    writing: dict[Buffer, list[int]] = {}  # the pairs that write and read a buffer or views of it
+    reading: dict[Buffer, list[int]] = {}
+    for n, (t, s) in left.items():
+        writing.setdefault(t.base, []).append(n)
+        reading.setdefault(s.base, []).append(n)
+
+    def waiting_for(source: Buffer) -> list[int]:
+        """Return the pairs whose target is not to be overwritten while a source is to be read."""
+        return [n for n in writing.get(source.base, ()) if overlap(source, targets[n])]
+
+    reads = Counter(n for _, s in left.values() for n in waiting_for(s))  # of each pair's target
+    ready = [n for n in left if not reads[n]]  # a heap: first the first of them
+
+    def read(source: Buffer) -> None:
+        """Count a source as read."""
+        for n in waiting_for(source):
+            reads[n] -= 1
+            if not reads[n]:
+                heapq.heappush(ready, n)
+
     while left:
-        ready = next((pair for pair in left if not any(overlap(s, pair[0]) for _, s in left)), None)
-        if ready is not None:
-            left.remove(ready)
-            block.copy(ready[1], ready[0], why)
+        if ready:
+            t, s = left.pop(heapq.heappop(ready))
+            block.copy(s, t, why)
+            read(s)
             continue
-        overwritten = left[0][0]
-        saved = {s: block.copied(s, _SWAP) for _, s in left if overlap(s, overwritten)}
-        left = [(t, saved.get(s, s)) for t, s in left]
+        overwritten = next(iter(left.values()))[0]
+        some = [n for n in reading[overwritten.base] if n in left]
+        some = [n for n in some if overlap(left[n][1], overwritten)]
+        saved = {left[n][1]: block.copied(left[n][1], _SWAP) for n in some}
+        for n in some:
+            t, s = left[n]
+            left[n] = t, saved[s]
+            read(s)

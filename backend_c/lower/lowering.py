@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -107,7 +108,7 @@ class Lowering(Block):
         views = ComputationViews(self, self._views, Placements(computation, order, kernels))
 
         def run(instruction: Instruction, operands: list[Value]) -> Value:
-            self.reusable = ownership.reusable(instruction, operands)
+            self.reusable = cache(partial(ownership.reusable, instruction, operands))
             outer, self.origin = self.origin, Origin(computation.name, instruction.name)
             try:
                 result = evaluated(instruction, operands)

@@ -41,12 +41,22 @@ class Ownership:
                 continue
             for name in instruction.operands:
                 self._last[name] = max(n, self._last.get(name, n))
-        names = (parameter.name for parameter in computation.parameters)
-        self._values = dict(zip(names, arguments, strict=True))
+        # The positions until which buffers are needed, by the memory that they lie in: only those
+        # that share it may overlap.
+        self._needed: dict[Buffer, list[tuple[int, Buffer]]] = {}
+        for parameter, value in zip(computation.parameters, arguments, strict=True):
+            self.note(parameter, value)
 
     def note(self, instruction: Instruction, value: Value) -> None:
-        """Record the buffers that an instruction's value lies in."""
-        self._values[instruction.name] = value
+        """Record until when the buffers that an instruction's value lies in are needed."""
+        name = instruction.name
+        uses = [(value, self._last[name])] if name in self._last else []
+        for part, last in self._parts.get(name, {}).items():
+            assert isinstance(value, tuple)
+            uses.append((value[part], last))
+        for used, last in uses:
+            for buffer in _buffers(used):
+                self._needed.setdefault(buffer.base, []).append((last, buffer))
 
     def reusable(self, instruction: Instruction, operands: Sequence[Value]) -> set[Buffer]:
         """Return the buffers of an instruction's operands that it may overwrite.
@@ -59,13 +69,15 @@ class Ownership:
             return mine
         constants = {buffer for buffer, _ in self._plan.constants}
         now = self._position[instruction.name]
-        needed = set(_buffers(tuple(self._needed_after(now))))
+        beside: dict[Buffer, list[Buffer]] = {}
+        for buffer in given:
+            beside.setdefault(buffer.base, []).append(buffer)
         return {
             b
             for b in mine
             if b.base not in constants
-            and not any(overlap(b, other) for other in needed)
-            and not any(overlap(b, other) for other in given if other is not b)
+            and not any(overlap(b, other) for other in self._needed_after(now, b.base))
+            and not any(overlap(b, other) for other in beside[b.base] if other is not b)
         }
 
     def _is_mine(self, buffer: Buffer) -> bool:
@@ -73,15 +85,12 @@ class Ownership:
         base = buffer.base
         return base.number >= self._first or not self._given.isdisjoint((buffer, base))
 
-    def _needed_after(self, position: int) -> Iterator[Value]:
-        """Yield the values, or parts of tuples, that instructions after a position use."""
-        for name, value in self._values.items():
-            if self._last.get(name, -1) > position:
-                yield value
-            for part, last in self._parts.get(name, {}).items():
-                if last > position:
-                    assert isinstance(value, tuple)
-                    yield value[part]
+    def _needed_after(self, position: int, base: Buffer) -> list[Buffer]:
+        """Return the buffers in ``base`` that instructions after a position use, and forget the
+        others: positions only grow."""
+        needed = [one for one in self._needed.get(base, ()) if one[0] > position]
+        self._needed[base] = needed
+        return [buffer for _, buffer in needed]
 
 
 def _buffers(value: Value | Sequence[Value]) -> Iterator[Buffer]:
