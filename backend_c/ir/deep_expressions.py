@@ -1,8 +1,9 @@
 """Raise Python's recursion limit to the depth of a kernel's expressions.
 
 A chain of operations that are fused is an expression as deep as it is long, up to
-:data:`hlo.passes.fusion_decisions.MOST_OPERATIONS`. Each of them takes a few calls of Python to be
-written, and Python allows 1,000 in all, of which the caller has some.
+:data:`hlo.passes.fusion_decisions.MOST_OPERATIONS`; in computations that are called per element,
+longer ones are cut (:class:`backend_c.lower.loops_in_elements.Chains`). Each operation takes a few
+calls of Python to be written, and Python allows 1,000 in all, of which the caller has some.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ from backend_c.lower.kernel_arguments import (
     writer_of,
 )
 from backend_c.lower.kernel_rewriting import rewritten
-from backend_c.lower.loops_in_elements import element_statements, is_nested
+from backend_c.lower.loops_in_elements import Chains, element_statements, is_nested
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from backend_c.lower.views import span
@@ -251,6 +251,7 @@ class KernelBuilder:
         shapes = {i.name: i.shape for i in order}
         numbers = {i.name: number for number, i in enumerate(computation.instructions)}
         inner_name = "" if writer is not None else computation.name
+        chains = Chains(scope)
 
         def enter(inner: Computation) -> Callable[..., Value]:
             return lambda *values: self._expand(scope, inner, values, None)
@@ -258,7 +259,8 @@ class KernelBuilder:
         def run(instruction: Instruction, operands: list[Value]) -> Value:
             computed = Computed(numbers[instruction.name], inner_name)
             with scope.names.computing(computed):
-                return applied(instruction, operands, computed)
+                value = applied(instruction, operands, computed)
+                return value if writer is not None else chains.cut(instruction, value)
 
         def applied(instruction: Instruction, operands: list[Value], computed: Computed) -> Value:
             attributes = keywords(self._module, instruction, enter)

@@ -12,11 +12,12 @@ import numpy as np
 from backend_c.ir.element import Element, Value, array_reader
 from backend_c.ir.scope import Scope
 from backend_c.lower.columns import Columns
-from backend_c.per_element.storage import as_shaped, local_writer
+from backend_c.per_element.storage import Storage, as_shaped, local_writer
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Instruction
 from hlo.passes.effects import has_own_effect
+from hlo.passes.fusion_decisions import MOST_OPERATIONS
 from hlo.types import ArrayShape, Shape, array_leaves
 from hlo.walk import call, function_name
 
@@ -62,6 +63,31 @@ def element_statements(
         call(columns.kernels[name], instruction, operands, given, operand_shape)
         write.fill()
         return as_shaped(shape, [write.reader(number) for number in range(len(write.arrays))])
+
+
+class Chains:
+    """Cut the chains of operations in one computation that is called per element.
+
+    Readers ask those of their operands, one inside another. Fusion limits how many of them, but
+    such a computation is as long as its text.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._depths: dict[str, int] = {}
+
+    def cut(self, instruction: Instruction, value: Value) -> Value:
+        """Return the value of an instruction; computed here at the end of a long chain."""
+        depth = 1 + max((self._depths.get(name, 0) for name in instruction.operands), default=0)
+        if depth > MOST_OPERATIONS and isinstance(value, Element):
+            depth = 0
+            if value.shape.rank:
+                with self._scope.inside_element():
+                    value = Storage(instruction.shape, self._scope, value).value()
+            else:
+                value.at()  # memoised
+        self._depths[instruction.name] = depth
+        return value
 
 
 def _constant(instruction: Instruction, scope: Scope) -> Element:
