@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from hlo.module import Computation, Instruction
 from hlo.opcodes import ELEMENTWISE, PRODUCTS, having, of_family
 from hlo.passes.rewriting import array
-from hlo.passes.updates_in_place import ANY_PART, is_update_in_place
+from hlo.passes.updates_in_place import ANY_PART, updates_in_place
 from hlo.types import ArrayShape, Shape
 
 _ELEMENTWISE = of_family(ELEMENTWISE)
@@ -48,6 +48,7 @@ class _Search:
         self._instructions = computation.instructions
         self._root = computation.root
         self._by_name = {i.name: i for i in computation.instructions}
+        self._updates = updates_in_place(computation, ANY_PART)
         self._shapes = {i.name: i.shape for i in computation.instructions}
         self._users: dict[str, list[int]] = {i.name: [] for i in computation.instructions}
         for number, instruction in enumerate(computation.instructions):
@@ -100,7 +101,7 @@ class _Search:
         if last == self._root or len(self._users[last]) != 1:
             return None
         user = self._instructions[self._users[last][0]]
-        if user.name in taken or not is_update_in_place(user, self._by_name, ANY_PART):
+        if user.name in taken or user.name not in self._updates:
             return None
         whole, update, *starts = user.operands
         read = {name for member in members for name in self._by_name[member].operands}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from hlo.opcodes import ELEMENTWISE, of_family
 from hlo.passes.cost import COST
 from hlo.passes.fusion_reasons import Reason, Why
 from hlo.passes.rewriting import array, constant_value
-from hlo.passes.updates_in_place import SMALL_PART, is_static_array, is_update_in_place
+from hlo.passes.updates_in_place import is_static_array
 from hlo.types import PRED
 
 # Kernels of their own that read each element of an operand about once, and so as well from what
@@ -66,15 +66,13 @@ def _has_payload(constant: Instruction) -> bool:
         return bool(np.isnan(value).any()) and value.tobytes() not in usual
 
 
-def why_root(
-    instruction: Instruction, by_name: Mapping[str, Instruction], small_part: int = SMALL_PART
-) -> Reason | None:
+def why_root(instruction: Instruction, updates: Container[str]) -> Reason | None:
     """Return the reason why an instruction is always the root of a fusion; None if it need not be.
-    ``small_part`` is the ratio for :func:`~hlo.passes.updates_in_place.is_update_in_place`."""
+    ``updates`` are those in place (:func:`~hlo.passes.updates_in_place.updates_in_place`)."""
     if instruction.opcode in READERS:
         return Reason(Why.OWN_KERNEL, (instruction.opcode,))
     if instruction.opcode == "concatenate" and len(instruction.operands) > _MOST_PARTS:
         return Reason(Why.MANY_PARTS, (len(instruction.operands),))
-    if is_update_in_place(instruction, by_name, small_part):
+    if instruction.name in updates:
         return Reason(Why.UPDATED_IN_PLACE)
     return None

@@ -32,7 +32,7 @@ from hlo.passes.updates_in_place import (
     ANY_PART,
     SMALL_PART,
     is_static_array,
-    is_update_in_place,
+    updates_in_place,
 )
 from hlo.types import ArrayShape
 
@@ -73,7 +73,8 @@ class Decisions:
 
     def __init__(self, computation: Computation, target: Target) -> None:
         self._ends = epilogues(computation) if target.has_epilogues else {}
-        self._small_part = ANY_PART if target.has_epilogues else SMALL_PART
+        small_part = ANY_PART if target.has_epilogues else SMALL_PART
+        self._updates = updates_in_place(computation, small_part)
         self._rows_are_lanes = target.rows_are_lanes
         self._instructions = computation.instructions
         self._root = computation.root
@@ -116,11 +117,11 @@ class Decisions:
 
     def _why_root(self, instruction: Instruction) -> Reason | None:
         """Return why an instruction is always the root of a fusion; None if it is not."""
-        return why_root(instruction, self.by_name, self._small_part)
+        return why_root(instruction, self._updates)
 
     def is_updated(self, instruction: Instruction) -> bool:
         """Return whether an instruction is an update in place."""
-        return is_update_in_place(instruction, self.by_name, self._small_part)
+        return instruction.name in self._updates
 
     def decide(self) -> None:
         """Visit all fusible instructions, users before their operands."""

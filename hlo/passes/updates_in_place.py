@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hlo.aliasing import Alias
 from hlo.attributes import Attribute
@@ -45,17 +45,20 @@ def aliasing(
     return {"output_to_operand_aliasing": (Alias((), number, ()),)} if reads == 1 else {}
 
 
-def is_update_in_place(
-    instruction: Instruction, by_name: Mapping[str, Instruction], small_part: int = SMALL_PART
-) -> bool:
-    """Return whether an instruction is an update in place: of an array in memory that has more than
-    ``small_part`` times the elements of the update (any part with ``ANY_PART``)."""
-    if instruction.opcode != "dynamic-update-slice" or not is_static_array(instruction.shape):
-        return False
-    operand, update = (by_name[name] for name in instruction.operands[:2])
-    if operand.opcode in COST and not is_update_in_place(operand, by_name, small_part):
-        return False  # it is computed, and may be in the same loop
-    return array(operand.shape).elements >= _FEW + small_part * array(update.shape).elements
+def updates_in_place(computation: Computation, small_part: int = SMALL_PART) -> set[str]:
+    """Return the names of a computation's updates in place: of an array in memory that has more
+    than ``small_part`` times the elements of the update (any part with ``ANY_PART``)."""
+    by_name = {i.name: i for i in computation.instructions}
+    found: set[str] = set()
+    for instruction in computation.instructions:
+        if instruction.opcode != "dynamic-update-slice" or not is_static_array(instruction.shape):
+            continue
+        operand, update = (by_name[name] for name in instruction.operands[:2])
+        if operand.opcode in COST and operand.name not in found:
+            continue  # it is computed, and may be in the same loop
+        if array(operand.shape).elements >= _FEW + small_part * array(update.shape).elements:
+            found.add(instruction.name)
+    return found
 
 
 def is_static_array(shape: object) -> bool:
