@@ -251,8 +251,8 @@ def _array(shape: Shape) -> ArrayShape:
 def trips(
     loop: Instruction, computation: Computation, computations: Mapping[str, Computation]
 ) -> int:
-    """Return the trip count of a loop whose condition is ``counter < constant``, with the counter's
-    init constant and steps of 1 (assumed); 1 for other loops."""
+    """Return the trip count of a loop whose condition is ``counter < constant``, where the
+    counter begins as a constant, with steps of 1 (assumed); 1 for other loops."""
     condition = computations[str(loop.attributes["condition"])]
     inside = {i.name: i for i in condition.instructions}
     root = condition.root_instruction
@@ -262,6 +262,8 @@ def trips(
     outside = {i.name: i for i in computation.instructions}
     state = outside[loop.operands[0]]
     if counter.opcode != "get-tuple-element" or state.opcode != "tuple":
+        return 1
+    if inside[counter.operands[0]].opcode != "parameter":  # an element of another tuple
         return 1
     number = counter.attributes["index"]
     assert isinstance(number, int)

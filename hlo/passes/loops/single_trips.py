@@ -55,8 +55,8 @@ def _trips(module: Module, rebuilt: Rebuilt, loop: Instruction) -> int | None:
     counts, steps = list[int](), list[int]()
     for name in decides.operands:
         side = inside[name]
-        if side.opcode == "get-tuple-element":
-            number = integer(side, "index")
+        number = _element(inside, side)
+        if number is not None:
             step = _step(within, root.operands[number], number)
             side = rebuilt.definitions[state.operands[number]]
         else:
@@ -92,15 +92,16 @@ def _step(within: Mapping[str, Instruction], name: str, number: int) -> int | No
         first, second = (within[operand] for operand in given.operands)
         if _integer(first) is not None:
             first, second = second, first
-        return _integer(second) if _is_element(within, first, number) else None
-    return 0 if _is_element(within, given, number) else None
+        return _integer(second) if _element(within, first) == number else None
+    return 0 if _element(within, given) == number else None
 
 
-def _is_element(within: Mapping[str, Instruction], given: Instruction, number: int) -> bool:
-    """Return whether an instruction is an element of a body's parameter."""
-    if given.opcode != "get-tuple-element" or integer(given, "index") != number:
-        return False
-    return within[given.operands[0]].opcode == "parameter"
+def _element(within: Mapping[str, Instruction], given: Instruction) -> int | None:
+    """Return the index of the element of the state that an instruction reads; None for any other
+    instruction: elements of other tuples, too."""
+    if given.opcode != "get-tuple-element" or within[given.operands[0]].opcode != "parameter":
+        return None
+    return integer(given, "index")
 
 
 def _integer(instruction: Instruction) -> int | None:
