@@ -252,7 +252,7 @@ def trips(
     loop: Instruction, computation: Computation, computations: Mapping[str, Computation]
 ) -> int:
     """Return the trip count of a loop whose condition is ``counter < constant``, where the
-    counter begins as a constant, with steps of 1 (assumed); 1 for other loops."""
+    counter, an integer, begins as a constant, with steps of 1 (assumed); 1 for other loops."""
     condition = computations[str(loop.attributes["condition"])]
     inside = {i.name: i for i in condition.instructions}
     root = condition.root_instruction
@@ -272,9 +272,11 @@ def trips(
 
 
 def _constant(instruction: Instruction | None) -> int | None:
-    """Return the value of a scalar constant; None for any other instruction."""
+    """Return the value of an integer scalar constant; None for any other instruction."""
     if instruction is None or instruction.opcode != "constant":
         return None
-    literal = instruction.attributes["literal"]
+    literal, shape = instruction.attributes["literal"], instruction.shape
     value = literal.value if isinstance(literal, Literal) else None
-    return int(value) if isinstance(value, np.ndarray) and value.ndim == 0 else None
+    if not isinstance(shape, ArrayShape) or not shape.element_type.is_integer or shape.rank:
+        return None
+    return int(value) if isinstance(value, np.ndarray) else None
