@@ -36,7 +36,8 @@ def _embeds(source: ElementType, target: ElementType) -> bool:
 def _convert_of_convert(facts: ValueFacts, instruction: Instruction) -> Answer:
     """convert(convert(x)) is convert(x) if the first conversion is exact.
 
-    Except integer → float → integer: a float saturates when converted, an integer wraps.
+    Except integer or pred → float → integer: a float saturates when converted, an integer wraps
+    (true is 1.0, which is 0 in s1, but -1 if converted at once).
     """
     inner = facts.operand(instruction)
     if inner.opcode != "convert":
@@ -46,7 +47,7 @@ def _convert_of_convert(facts: ValueFacts, instruction: Instruction) -> Answer:
     assert isinstance(target, ElementType)
     if not _embeds(source, between):
         return None
-    if source.is_integer and between.is_float and not target.is_float:
+    if between.is_float and not source.is_float and not target.is_float:
         return None
     return instruction._replace(operands=inner.operands)
 
