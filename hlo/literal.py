@@ -23,7 +23,10 @@ class Literal:
             return False
         if isinstance(self.value, np.ndarray) and isinstance(other.value, np.ndarray):
             return self.value.tobytes() == other.value.tobytes()
-        return self.value is other.value or self.value == other.value
+        # An array is equal to an array alone: NumPy would compare None with each of its elements.
+        if isinstance(self.value, np.ndarray) or isinstance(other.value, np.ndarray):
+            return False
+        return self.value == other.value
 
     def __repr__(self) -> str:
         is_short = isinstance(self.value, np.ndarray) and self.value.size <= 8

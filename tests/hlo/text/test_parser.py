@@ -143,6 +143,22 @@ def test_elided_constants_of_every_rank_but_0() -> None:
         entry("  c = f32[] constant({...})")
 
 
+def test_elided_constants_differ_from_those_that_are_there() -> None:
+    elided, there, other = (
+        last(f"  c = f32[2] constant({text})").attributes["literal"]
+        for text in ("{...}", "{1, 2}", "{...}")
+    )
+    assert elided != there
+    assert there != elided
+    assert elided == other
+    whole, part = (
+        last(f"  c = (f32[2], f32[1]) constant(({text}, {{1}}))").attributes["literal"]
+        for text in ("{1, 2}", "{...}")
+    )
+    assert whole != part
+    assert part != whole
+
+
 def test_tuple_shapes_and_comments_in_them() -> None:
     shape = last("  t = (f32[2], /*index=1*/(s32[], f32[2])) tuple(x, x)").shape
     vector = ArrayShape(F32, (2,))
