@@ -47,11 +47,11 @@ def _literal(parameter: Instruction, value: object) -> Literal:
     shape = parameter.shape
     if not isinstance(shape, ArrayShape) or shape.is_dynamic or not shape.element_type.is_array:
         raise ArgumentError(f"%{parameter.name} is {shape}: only arrays of static dims are bound")
-    found = np.ascontiguousarray(value)
+    found = np.asarray(value)
     if found.shape != shape.dims or found.dtype != shape.element_type.numpy:
         given = f"{found.dtype}{list(found.shape)}"
         raise ArgumentError(f"the value of %{parameter.name}, {given}, is no {shape}")
     # The caller may write into its own array later.
-    fixed = found.copy()
+    fixed = found.copy("C")
     fixed.setflags(write=False)
     return Literal(shape, fixed)

@@ -47,6 +47,27 @@ def test_what_does_not_fit(values: dict[str, np.ndarray], message: str) -> None:
         with_bound_parameters(hlo.parse(PROGRAM), values)
 
 
+SCALAR = """HloModule m
+ENTRY e {
+  x = f32[] parameter(0)
+  y = f32[1] parameter(1)
+  ROOT r = (f32[], f32[1]) tuple(x, y)
+}
+"""
+
+
+def test_scalars_are_no_arrays_of_one_element() -> None:
+    number = np.float32(1.5)
+    bound = with_bound_parameters(hlo.parse(SCALAR), {"x": number, "y": number.reshape(1)})
+    hlo.verify(bound)
+    x, y = interp.evaluate(hlo.parse(hlo.format(bound)))
+    assert (x.shape, x, y.shape, y) == ((), number, (1,), number)
+    with pytest.raises(hlo.ArgumentError, match=r"the value of %y, float32\[\], is no f32\[1\]"):
+        with_bound_parameters(hlo.parse(SCALAR), {"y": number})
+    with pytest.raises(hlo.ArgumentError, match=r"the value of %x, float32\[1\], is no f32\[\]"):
+        with_bound_parameters(hlo.parse(SCALAR), {"x": number.reshape(1)})
+
+
 def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "m.hlo").write_text(PROGRAM)
     np.savez(tmp_path / "a.npz", N, W, B)
