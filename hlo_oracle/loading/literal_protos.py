@@ -67,7 +67,8 @@ def _value(proto: bytes) -> Value:
         raise Error(f"a literal of {len(dims)} dimensions in the order {order}")
     major_to_minor = order[::-1]
     laid = flat.reshape([dims[d] for d in major_to_minor])
-    return np.ascontiguousarray(laid.transpose(np.argsort(major_to_minor)))
+    # ascontiguousarray would make a scalar an array of one element.
+    return np.asarray(laid.transpose(np.argsort(major_to_minor)), order="C")
 
 
 def _elements(values: list[int | bytes], element_type: ElementType, count: int) -> Array:

@@ -198,6 +198,14 @@ def test_a_dump_is_read_as_it_was_before_optimisations(tmp_path: Path) -> None:
         ho.load(tmp_path, name="jit_h")
 
 
+def test_a_scalar_literal_has_no_dimensions() -> None:
+    shape = b"\x10\x0b"  # the element type, 11: f32
+    number = np.float32(1.5).tobytes()
+    found = literal_protos.value(b"\x0a\x02" + shape + b"\x42\x04" + number)
+    assert isinstance(found, np.ndarray)
+    assert (found.shape, found.dtype, found) == ((), np.float32, 1.5)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_damaged_literals_are_refused(seed: int) -> None:
     """Bytes of a literal changed: a value of it, or a typed error."""
