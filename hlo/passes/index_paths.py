@@ -29,6 +29,8 @@ _MOVED: dict[str, range] = {
     "dynamic-update-slice": range(1, 2),
     "gather": range(2),
 }
+# Opcode → the first of the operands that say where the others are read.
+_INDICES = {"dynamic-slice": 1, "dynamic-update-slice": 2, "gather": 1}
 
 
 class Paths:
@@ -43,11 +45,12 @@ class Paths:
             return SCALAR
         if number not in _MOVED.get(instruction.opcode, ()):
             return path
+        first = _INDICES.get(instruction.opcode, len(instruction.operands))
         how = (
             instruction.opcode,
             number,
             tuple(instruction.attributes.items()),
-            instruction.operands[1:] if instruction.opcode in ("dynamic-slice", "gather") else (),
+            instruction.operands[first:],
             operand.dims,
             array(instruction.shape).dims,
             path,

@@ -219,6 +219,29 @@ ENTRY main { p = f32[4] parameter(0)
     assert opcodes(module)["constant"] == 1
 
 
+def test_updates_at_different_places_count_as_two_paths() -> None:
+    """Each link of the chain doubles the code of what is before it, unless it is stored."""
+    links = "\n".join(
+        f"""  d{n} = f32[100] dynamic-update-slice(z, y{n}, i)
+  e{n} = f32[100] dynamic-update-slice(z, y{n}, j)
+  sum{n} = f32[100] add(d{n}, e{n})
+  y{n + 1} = f32[60] slice(sum{n}), slice={{[0:60]}}"""
+        for n in range(10)
+    )
+    module = fused(f"""ENTRY main {{
+  y0 = f32[60] parameter(0)
+  i = s32[] parameter(1)
+  j = s32[] parameter(2)
+  zero = f32[] constant(0)
+  z = f32[100] broadcast(zero), dimensions={{}}
+{links}
+  ROOT r = f32[60] negate(y10) }}
+""")
+    callees = [c for c in module.computations if c.name.startswith("fused")]
+    updates = [opcodes(module, c.name)["dynamic-update-slice"] for c in callees]
+    assert updates and all(2 ** (count // 2) < MOST_OPERATIONS for count in updates)
+
+
 def test_no_fusion_is_larger_than_the_cap() -> None:
     chain = "\n".join(f"  a{n + 1} = f32[64] add(a{n}, x)" for n in range(3 * MOST_OPERATIONS))
     module = fused(f"""ENTRY main {{
