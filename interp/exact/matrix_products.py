@@ -29,11 +29,22 @@ def matrix_product(
     lhs: Array, rhs: Array, element_type: ElementType, present: Array | None = None
 ) -> Array:
     """Multiply lhs[b, m, k] and rhs[b, k, n] in ``element_type``. Only elements of lhs in the mask
-    ``present`` are factors; the others must be 0."""
+    ``present`` are factors."""
+    common = max(type_of(lhs), type_of(rhs), key=_width)
+    if present is not None:
+        known = lhs.astype(np.float32) if type_of(lhs).name == "f8e8m0fnu" else lhs  # has no zero
+        lhs = np.where(present, known, np.zeros((), known.dtype))
+    return _product(lhs, rhs, element_type, common, present)
+
+
+def _product(
+    lhs: Array, rhs: Array, element_type: ElementType, common: ElementType, present: Array | None
+) -> Array:
+    """Multiply factors of which ``common`` is the wider type; elements of lhs beside the mask are
+    0."""
     other = _OTHER.get()
     if other is not None and (product := other(lhs, rhs, element_type)) is not None:
         return product
-    common = max(type_of(lhs), type_of(rhs), key=_width)
     if element_type.kind == "pred" and common.kind == "pred":
         return dot_pred(lhs, rhs)
     if element_type.is_integer and not common.is_inexact:
@@ -41,7 +52,7 @@ def matrix_product(
     if element_type.is_inexact:
         return _dot(lhs, rhs, element_type, present)
     wide = component_type(common) if common.is_complex else common
-    return converted(matrix_product(lhs, rhs, wide, present), element_type)
+    return converted(_product(lhs, rhs, wide, common, present), element_type)
 
 
 @contextmanager

@@ -56,8 +56,7 @@ def contracted(
     element_type: ElementType,
     present: Array | None = None,
 ) -> Array:
-    """Contract pairs of dimensions; only elements of lhs in the mask ``present`` are factors, the
-    others must be 0."""
+    """Contract pairs of dimensions; only elements of lhs in the mask ``present`` are factors."""
     lhs_free = others(lhs.ndim, batch[0], contracting[0])
     rhs_free = others(rhs.ndim, batch[1], contracting[1])
     dims = [lhs.shape[axis] for axis in (*batch[0], *lhs_free)]
@@ -122,8 +121,6 @@ def convolution(
         operands[sparse.operand] = with_all_elements(stored, places, sparse)
     lhs, rhs = operands[:2]
     labels = dim_labels
-    if type_of(lhs).name == "f8e8m0fnu":  # has no zero for padding and holes
-        lhs = lhs.astype(np.float32)
     data = lhs.transpose(labels.input_batch, *labels.input_spatial, labels.input_feature)
     kernel = rhs.transpose(
         *labels.kernel_spatial, labels.kernel_input_feature, labels.kernel_output_feature
@@ -136,7 +133,9 @@ def convolution(
     columns = kernel.reshape(depth, groups, features // groups).swapaxes(0, 1)
     holes = None
     # Zeros in padding and holes are harmless factors, unless they meet an infinity or NaN.
-    if type_of(rhs).kind in ("float", "complex") and not np.isfinite(columns).all():
+    has_zero = type_of(lhs).name != "f8e8m0fnu"
+    is_float = type_of(rhs).kind in ("float", "complex")
+    if not has_zero or (is_float and not np.isfinite(columns).all()):
         holes = _patches(np.ones(data.shape, np.bool_), spatial, *counts)
     zero = np.zeros((), shape.element_type.numpy)
     if shape.is_float:

@@ -6,7 +6,6 @@ import numpy as np
 
 from hlo.types import ArrayShape
 from hlo.values import Array
-from interp.exact.conversion import type_of
 from interp.ops.contraction import contracted, others
 
 __all__ = ["ragged_dot"]
@@ -46,9 +45,8 @@ def ragged_dot(
     free = others(lhs.ndim, lhs_batch_dims, lhs_contracting_dims)
     order = (*lhs_batch_dims, *(lhs_contracting_dims if depth else free))
     inside = _inside(lhs, ragged, order[: order.index(ragged)], group_sizes)
-    known = lhs.astype(np.float32) if type_of(lhs).name == "f8e8m0fnu" else lhs  # it has no zero
-    grouped = np.where(inside, known, np.zeros((), known.dtype))
-    present = np.broadcast_to(inside, grouped.shape)
+    present = np.broadcast_to(inside, (len(inside), *lhs.shape))
+    grouped = np.broadcast_to(lhs, present.shape)
     later = tuple(tuple(d + 1 for d in dims) for dims in (*contracting, *batch))
     if depth:
         rows = np.broadcast_to(rhs, (len(grouped), *rhs.shape))
