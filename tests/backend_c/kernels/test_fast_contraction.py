@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import backend_c
 import hlo
+import interp
 from backend_c.ir.loop_ir import Call, every
 from backend_c.pipeline import lowered, settings_for
 from hlo.types import ELEMENT_TYPES
@@ -256,3 +257,34 @@ ENTRY e {{
     executable = backend_c.compile(module, numerics="fast")
     expected = expected if root == "dot" else np.maximum(expected, 0)
     assert np.array_equal(executable.in_threads(2)(x, y), expected)
+
+
+def test_complex_results_are_narrower_than_their_sums() -> None:
+    """Sums of f64 become the parts of c64; those of small integers are exact."""
+    types = ("c128", "c128"), ("c64", "f64"), ("c64", "s32"), ("s32", "s32")
+    contracted = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    lines, arrays = [], []
+    for n, pair in enumerate(types):
+        lines += [
+            f"a{n} = {pair[0]}[2,3] parameter({2 * n})",
+            f"b{n} = {pair[1]}[3,2] parameter({2 * n + 1})",
+            f"d{n} = c64[2,2] dot(a{n}, b{n}), {contracted}",
+            f"x{n} = {pair[0]}[2,3,1] reshape(a{n})",
+            f"w{n} = {pair[1]}[3,1,2] reshape(b{n})",
+            f"c{n} = c64[2,3,2] convolution(x{n}, w{n}), window={{size=3 pad=1_1}}, "
+            "dim_labels=b0f_0io->b0f",
+        ]
+        for element_type, dims in zip(pair, ((2, 3), (3, 2)), strict=True):
+            values = np.arange(6).reshape(dims) - 2
+            numpy_type = ELEMENT_TYPES[element_type].numpy
+            arrays.append(
+                (values * (1 if element_type in ("f64", "s32") else 1 - 2j)).astype(numpy_type)
+            )
+    shapes = ", ".join("c64[2,2], c64[2,3,2]" for _ in types)
+    names = ", ".join(f"d{n}, c{n}" for n in range(len(types)))
+    body = "\n  ".join([*lines, f"ROOT t = ({shapes}) tuple({names})"])
+    module = hlo.parse(f"HloModule m\nENTRY e {{\n  {body}\n}}\n")
+    expected = interp.evaluate(module, *arrays)
+    results = backend_c.compile(module, numerics="fast")(*arrays)
+    for result, wanted in zip(results, expected, strict=True):
+        assert np.array_equal(result, wanted)

@@ -29,6 +29,7 @@ from backend_c.kernels.parts.contraction.factor_memory import (
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.contraction.products import Product
 from backend_c.kernels.parts.contraction.strided_access import result_array, result_offset
+from backend_c.kernels.parts.reduction.exact_sum import PARTS
 from hlo.types import PRED, S32, U32, ElementType
 
 # Multiples of the rows (14, 12, 6 or 4) and of the columns of every tile (hlo_gemm_tiles.h), and of
@@ -192,6 +193,7 @@ class FastContraction:
             self._repair(sums, pitch, (rows, columns), at)
         # The parts of a complex result lie side by side.
         parts = 2 if self.result.is_complex else 1
+        part = PARTS.get(self.result, self.result)
         with scope.loop(rows) as i, scope.loop(ix.divide(columns, parts), "lanes") as j:
             column = ix.multiply(j, parts)
             at_parts = [ix.add(ix.multiply(i, pitch), column, part) for part in range(parts)]
@@ -199,7 +201,7 @@ class FastContraction:
             value = (
                 as_type(total[0], self.result)
                 if parts == 1
-                else apply("complex", *total, type=self.result)
+                else apply("complex", *(as_type(one, part) for one in total), type=self.result)
             )
             place = factors.place(b, ix.add(first_row, i), ix.add(first_column, column))
             self.write(place, (value,))
