@@ -100,11 +100,44 @@ def test_contractions_with_epilogues(narrow: str, wide: str, numerics: str, tmp_
     x = x.astype(module.entry.parameters[0].shape.element_type.numpy)
     expected = interp.evaluate(module, x)
     files = backend_c.emit(module, "embedded", numerics, ((x,), expected))
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
-    compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
-    sources = [name for name in files if name.endswith(".c")]
-    subprocess.run([compiler, *_FLAGS, *sources, "-o", "program"], cwd=tmp_path, check=True)
-    assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
+    _run(files, tmp_path)
     # Sums are narrowed before they are stored.
     assert b'"workspace_bytes": 0' in files["manifest.json"]
+
+
+def _run(files: dict[str, bytes], folder: Path) -> None:
+    """Compile an emitted program, and assert that it gives the results that were emitted too."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
+    sources = [name for name in files if name.endswith(".c")]
+    subprocess.run([compiler, *_FLAGS, *sources, "-o", "program"], cwd=folder, check=True)
+    assert subprocess.run(["./program"], cwd=folder, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("numerics", ["exact", "fast"])
+def test_what_does_not_count_meets_no_infinity(numerics: str, tmp_path: Path) -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[1,2,1] parameter(0)
+  w = f32[2,1,1] parameter(1)
+  holes = f32[1,2,1] convolution(x, w), window={size=2 lhs_dilate=2}, dim_labels=b0f_0io->b0f
+  rows = f32[3,1] constant({{1},{2},{3}})
+  matrices = f32[2,1,1] reshape(w)
+  free = s32[2] constant({1,1})
+  groups = f32[3,1] ragged-dot(rows, matrices, free), lhs_contracting_dims={1},
+    rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}
+  row = f32[1,2] reshape(x)
+  column = f32[2,1] reshape(w)
+  contracted = s32[3] constant({0,1,1})
+  parts = f32[3,1,1] ragged-dot(row, column, contracted), lhs_contracting_dims={1},
+    rhs_contracting_dims={0}, lhs_ragged_dims={1}
+  ROOT r = (f32[1,2,1], f32[3,1], f32[3,1,1]) tuple(holes, groups, parts)
+}
+""")
+    x = np.ones((1, 2, 1), np.float32)
+    w = np.array([np.inf, 1], np.float32).reshape(2, 1, 1)
+    expected = interp.evaluate(module, x, w)
+    found = [array.ravel().tolist() for array in expected]
+    assert found == [[np.inf, 1], [np.inf, 2, 0], [0, np.inf, 1]]
+    _run(backend_c.emit(module, "embedded", numerics, ((x, w), expected)), tmp_path)

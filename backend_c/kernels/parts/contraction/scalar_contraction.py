@@ -87,8 +87,12 @@ class ScalarContraction:
 
             def pairs(place: Place, step: Expr) -> tuple[Expr, Expr]:
                 k = ix.linearize((*outer, step), steps)
-                left = self._counted(factors.lhs(place.b, place.m, k))
-                return left, self._counted(factors.rhs(place.b, place.n, k))
+                left, counts = factors.lhs(place.b, place.m, k)
+                right, others = factors.rhs(place.b, place.n, k)
+                # One zero makes the product of integers zero, but not that with an infinity.
+                both = (*counts, *(one for one in others if one not in counts))
+                of_right = both if self.sums.is_float else others
+                return self._counted(left, counts), self._counted(right, of_right)
 
             self.run(places, totals, steps[-1], pairs)
         self.store(places, totals)
@@ -145,7 +149,6 @@ class ScalarContraction:
             value = as_type(scope.load(kept, lane), self.result)
             self.write(self.factors.place(*place), (value,))
 
-    def _counted(self, factor: tuple[Expr, tuple[Expr, ...]]) -> Expr:
+    def _counted(self, factor: Expr, conditions: tuple[Expr, ...]) -> Expr:
         """Build a factor, with its conditions hoisted out of loops that do not change them."""
-        value, conditions = factor
-        return masked(value, tuple(map(self.scope.bind, conditions)))
+        return masked(factor, tuple(map(self.scope.bind, conditions)))
