@@ -1,86 +1,213 @@
-"""Check the operands and results of custom calls that both interp and backend_c implement."""
+"""Check custom calls of the targets that several columns implement, and read their settings.
+
+A target's meaning fixes its results, but the verifier takes any: a text may name any target, and
+the caller of an evaluation may give it another function.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from hlo.errors import Unsupported
+from hlo.ops.constraints import Violation
+from hlo.ops.indexing import topk
+from hlo.types import (
+    C64,
+    C128,
+    F32,
+    F64,
+    S32,
+    ArrayShape,
+    Shape,
+    TupleShape,
+    compatible,
+    same_bounds,
+)
 
-Dims = tuple[int, ...]
+# Their value is their operand: they only mark it.
+MARKERS = (
+    "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
+    "Pin",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "ShardBarrierFrom",
+    "ShardBarrierTo",
+    "Sharding",
+    "Unpin",
+    "annotate_device_placement",
+    "xla.sdy.FuncResultSharding",
+    "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+)
+_ROUTINE = re.compile(r"lapack_([sdcz])(potrf|trsm|getrf|geqrf|orgqr|ungqr)_ffi")
+_TYPES = {"s": F32, "d": F64, "c": C64, "z": C128}
 
-_ROUTINE = re.compile(r"lapack_[sdcz](potrf|trsm|getrf|geqrf|orgqr|ungqr)_ffi")
+
+class _Call(NamedTuple):
+    """A call of a target of arrays, as declared; ``config`` is its backend_config."""
+
+    operands: tuple[ArrayShape, ...]
+    result: Shape
+    config: str
 
 
-def require_fitting(target: str, operands: Sequence[Dims], results: Sequence[Dims]) -> None:
-    """Raise Unsupported if a target is known, but not with operands and results of these dims."""
+def require_fitting(target: str, operands: Sequence[Shape], result: Shape, config: str) -> None:
+    """Raise Unsupported if a target is known, but not with operands and a result of these shapes.
+
+    What passes is in bounds: the C backend writes without looking again.
+    """
     routine = _ROUTINE.fullmatch(target)
-    fits = _FITS.get(routine[1] if routine is not None else target)
-    if fits is not None and not fits(operands, results):
-        shown = ", ".join(str(list(dims)) for dims in operands)
-        gives = ", ".join(str(list(dims)) for dims in results)
-        raise Unsupported(f"the custom call target {target!r} of {shown} does not give {gives}")
+    arrays = tuple(x for x in operands if isinstance(x, ArrayShape) and x.element_type.is_array)
+    call = _Call(arrays, result, config)
+    if target in MARKERS:
+        marked = operands[0] if len(operands) == 1 else TupleShape(tuple(operands))
+        fits = same_bounds(marked, result)
+    elif routine is not None:
+        fits = _is_of(routine[1], operands) and _ROUTINES[routine[2]](call)
+    else:
+        rule = _FITS.get(target)
+        fits = rule is None or (len(arrays) == len(operands) and rule(call))
+    if not fits:
+        shown = ", ".join(map(str, operands)) or "no operands"
+        raise Unsupported(f"the custom call target {target!r} of {shown} does not give {result}")
 
 
-def _topk(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
-    ranks = {len(dims) for dims in (*operands, *results)}
-    if len(operands) != 1 or len(results) != 2 or len(ranks) != 1 or 0 in ranks:
+def letter(config: str, name: str, letters: str) -> str:
+    """Read the character, one of ``letters``, in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``
+    of a backend_config; raise Unsupported for another."""
+    code = number(config, name)
+    for one in letters:
+        if ord(one) == code:
+            return one
+    raise Unsupported(f"{name} = {code} in a backend_config is none of {', '.join(letters)}")
+
+
+def number(config: str, name: str) -> int:
+    """Read a number of at most nine digits of a backend_config."""
+    return int(setting(config, name, r"\d{1,9}+(?!\d)"))
+
+
+def setting(config: str, name: str, pattern: str) -> str:
+    """Read the setting of a name in a backend_config; raise Unsupported if none has the pattern."""
+    # Possessive quantifiers: the text is hostile, and these cannot backtrack.
+    found = re.search(rf'\b{name}"?\s*+[=:]\s*+"?({pattern})', config)
+    if found is None:
+        raise Unsupported(f"no {name} in the backend_config {config[:60]!r}")
+    return found[1]
+
+
+def _topk(call: _Call) -> bool:
+    operands, (values, *_) = call.operands, _elements(call.result) or (call.result,)
+    if len(operands) != 1 or not isinstance(values, ArrayShape) or not values.rank:
         return False
-    return results[0] == results[1]
-
-
-def _pad_to_static(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
-    if len(operands) != 1 or not results or len(results[0]) != len(operands[0]):
+    try:
+        inferred = topk(operands[0], k=values.dims[-1])
+    except Violation:
         return False
-    sizes = results[1:]
-    is_within = all(n <= m for n, m in zip(operands[0], results[0], strict=True))
-    # Sizes are scalars, whose dims () are false.
-    return is_within and len(sizes) == len(operands[0]) and not any(sizes)
+    return same_bounds(inferred, call.result)
 
 
-def _slice_to_dynamic(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
-    return len(operands) == 1 + len(operands[0]) and not any(operands[1:])
-
-
-def _potrf(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
-    return len(operands) == 1 and _is_square(operands[0])
-
-
-def _trsm(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
-    if len(operands) != 2 or not _is_square(operands[0]) or len({*map(len, operands)}) != 1:
+def _pad_to_static(call: _Call) -> bool:
+    if len(call.operands) != 1:
         return False
-    a, b = operands
-    # Whether ``a`` stands left or right of the unknown is an attribute of the call, not seen here.
-    return a[:-2] == b[:-2] and a[-1] in b[-2:]
+    (data,) = call.operands
+    sizes = (ArrayShape(S32),) * data.rank
+    return compatible(call.result, TupleShape((_static(data), *sizes)))
 
 
-def _getrf(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
-    return _geqrf(operands, results[:2]) and all(dims == operands[0][:-2] for dims in results[2:])
-
-
-def _geqrf(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
-    if len(operands) != 1 or len(operands[0]) < 2 or not results:
+def _slice_to_dynamic(call: _Call) -> bool:
+    if not call.operands:
         return False
-    *batch, rows, columns = operands[0]
-    return list(results[:2]) == [operands[0], (*batch, min(rows, columns))][: len(results)]
+    data, *sizes = call.operands
+    are_sizes = all(size.is_integer and not size.rank for size in sizes)
+    return are_sizes and len(sizes) == data.rank and same_bounds(call.result, data)
 
 
-def _orgqr(operands: Sequence[Dims], results: Sequence[Dims]) -> bool:
-    if len(operands) != 2 or len(operands[0]) < 2 or not results or results[0] != operands[0]:
+def _is_of(kind: str, operands: Sequence[Shape]) -> bool:
+    """Test for operands of a LAPACK routine: of its type, static, the first one matrices."""
+    return bool(operands) and all(
+        isinstance(x, ArrayShape)
+        and x.element_type is _TYPES[kind]
+        and not x.is_dynamic
+        and x.rank > (0 if number else 1)
+        for number, x in enumerate(operands)
+    )
+
+
+def _potrf(call: _Call) -> bool:
+    if len(call.operands) != 1 or not _is_square(call.operands[0]):
         return False
-    *batch, rows, columns = operands[0]
-    *same, count = operands[1] or (0,)
-    return same == batch and count <= columns <= rows
+    (a,) = call.operands
+    return compatible(call.result, TupleShape((a, ArrayShape(S32, a.dims[:-2]))))
 
 
-def _is_square(dims: Dims) -> bool:
-    return len(dims) > 1 and dims[-1] == dims[-2]
+def _trsm(call: _Call) -> bool:
+    if len(call.operands) != 2:
+        return False
+    a, b = call.operands
+    if not _is_square(a) or a.dims[:-2] != b.dims[:-2] or a.rank != b.rank:
+        return False
+    if a.dims[-1] not in b.dims[-2:] or not compatible(call.result, b):
+        return False
+    return a.dims[-1] == b.dims[-2 if letter(call.config, "side", "LR") == "L" else -1]
 
 
-_FITS: dict[str, Callable[[Sequence[Dims], Sequence[Dims]], bool]] = {
+def _getrf(call: _Call) -> bool:
+    if len(call.operands) != 1:
+        return False
+    (a,) = call.operands
+    *batch, rows, columns = a.dims
+    pivots = ArrayShape(S32, (*batch, min(rows, columns)))
+    return _begins(call.result, a, pivots, ArrayShape(S32, tuple(batch)))
+
+
+def _geqrf(call: _Call) -> bool:
+    if len(call.operands) != 1:
+        return False
+    (a,) = call.operands
+    *batch, rows, columns = a.dims
+    taus = ArrayShape(a.element_type, (*batch, min(rows, columns)))
+    return _begins(call.result, a, taus, ArrayShape(S32, tuple(batch)))
+
+
+def _orgqr(call: _Call) -> bool:
+    if len(call.operands) != 2:
+        return False
+    a, taus = call.operands
+    *batch, rows, columns = a.dims
+    *same, count = taus.dims
+    is_product = same == batch and count <= columns <= rows
+    return is_product and _begins(call.result, a, ArrayShape(S32, tuple(batch)))
+
+
+def _begins(declared: Shape, *results: ArrayShape) -> bool:
+    """Test whether the first results are declared, some or all: a single one perhaps alone."""
+    elements = (declared,) if isinstance(declared, ArrayShape) else declared.elements
+    return 0 < len(elements) <= len(results) and all(map(compatible, elements, results))
+
+
+def _is_square(shape: ArrayShape) -> bool:
+    return shape.rank > 1 and shape.dims[-1] == shape.dims[-2]
+
+
+def _elements(shape: Shape) -> tuple[Shape, ...]:
+    return shape.elements if isinstance(shape, TupleShape) else ()
+
+
+def _static(shape: ArrayShape) -> ArrayShape:
+    return ArrayShape(shape.element_type, shape.dims)
+
+
+_FITS: dict[str, Callable[[_Call], bool]] = {
     "PadToStatic": _pad_to_static,
     "SliceToDynamic": _slice_to_dynamic,
     "TopK": _topk,
+}
+_ROUTINES: dict[str, Callable[[_Call], bool]] = {
     "potrf": _potrf,
     "trsm": _trsm,
     "getrf": _getrf,

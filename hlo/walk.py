@@ -82,7 +82,7 @@ class Op:
 # Annotations that mean something to a few ops; their functions name them.
 ANNOTATIONS = ("backend_config", "frontend_attributes")  # those that a function may ask for
 # ``write`` and ``block`` are for kernels of the C backend: where they store, where they append.
-_GIVEN = frozenset(("shape", "operand_shape", "write", "block", *ANNOTATIONS))
+_GIVEN = frozenset(("shape", "operand_shape", "operand_shapes", "write", "block", *ANNOTATIONS))
 
 
 @cache
@@ -159,16 +159,18 @@ def bound(
     op: Op,
     instruction: Instruction,
     given: Mapping[str, object],
-    operand_shape: Shape | None = None,
+    operand_shapes: Sequence[Shape] = (),
 ) -> Callable[..., Any]:
     """Bind all keyword arguments of a column's function; what is left are the operands.
 
-    ``given`` are the attributes; ``operand_shape`` is the declared shape of the first operand, with
-    its layout, for the op (bitcast) whose result depends on it.
+    ``given`` are the attributes; ``operand_shapes`` are the declared shapes of the operands, with
+    their layouts, for ops that depend on these (custom-call), or on the first one (bitcast).
     """
     extra: dict[str, object] = {}
     if "operand_shape" in op.given:
-        extra["operand_shape"] = operand_shape
+        extra["operand_shape"] = operand_shapes[0] if operand_shapes else None
+    if "operand_shapes" in op.given:
+        extra["operand_shapes"] = tuple(operand_shapes)
     if "shape" in op.given:
         extra["shape"] = instruction.shape
     for name in op.given.intersection(ANNOTATIONS):
@@ -181,10 +183,10 @@ def call(
     instruction: Instruction,
     operands: Sequence[V],
     given: Mapping[str, object],
-    operand_shape: Shape | None = None,
+    operand_shapes: Sequence[Shape] = (),
 ) -> V:
     """Apply a column's function to an instruction's operands, as :func:`bound` binds it."""
-    return bound(op, instruction, given, operand_shape)(*operands)  # type: ignore[no-any-return]
+    return bound(op, instruction, given, operand_shapes)(*operands)  # type: ignore[no-any-return]
 
 
 def live(computation: Computation, effects: Callable[[Instruction], bool]) -> frozenset[str]:

@@ -147,8 +147,7 @@ class Planner:
         if meaning.instead is not None:
             op = meaning.instead(computation, instruction, op)
         given = keywords(meaning.module, instruction, meaning.enter)
-        first = operand_shapes[0] if operand_shapes else None
-        function = bound(op, instruction, given, first)
+        function = bound(op, instruction, given, operand_shapes)
         results = results_of(meaning.module, instruction)
         sizes = sizes_of(instruction, operand_shapes, results)
         compute = None if sizes else regrouped(op, instruction, operand_shapes, given)
@@ -163,7 +162,7 @@ class Planner:
         if not in_batches:
             return Step(instruction, op, compute, None)
         if instruction.opcode == "bitcast":  # it may change the element type
-            function = bound(meaning.ops["bitcast_convert"], instruction, given, first)
+            function = bound(meaning.ops["bitcast_convert"], instruction, given, operand_shapes)
         elif instruction.opcode in _SAME_SCALAR:
             function = _first
         return Step(instruction, op, compute, function)

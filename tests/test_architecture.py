@@ -118,7 +118,10 @@ FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "base", "ma
 FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py"))
 # Keywords that drivers add: a column names them where it needs them.
-DRIVER = {"shape", "operand_shape", "backend_config", "frontend_attributes", "write", "block"}
+DRIVER = {
+    *("shape", "operand_shape", "operand_shapes"),
+    *("backend_config", "frontend_attributes", "write", "block"),
+}
 
 
 def identity(path: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 
 from backend_c.elemental.data_movement import all_of
@@ -22,7 +21,7 @@ from backend_c.kernels.parts.factorisation.lapack_factors import geqrf, getrf, o
 from backend_c.kernels.sort import topk
 from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
-from hlo.custom_calls import require_fitting
+from hlo.custom_calls import MARKERS, letter, require_fitting
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.types import PRED, S32, Shape
@@ -38,6 +37,7 @@ def custom_call(
     *operands: Value,
     custom_call_target: str,
     shape: Shape,
+    operand_shapes: tuple[Shape, ...],
     backend_config: str = "",
     window: Window = Window(),  # noqa: B008  (frozen)
     dim_labels: ConvolutionDimensions | None = None,
@@ -63,10 +63,9 @@ def custom_call(
             f"no C for the custom call target {custom_call_target!r}; there is for"
             f" {', '.join(sorted(_TARGETS))}"
         )
-    arrays = [element for operand in operands for element in _arrays(operand)]
-    operand_dims = [array.shape.dims for array in arrays]
     # The target's meaning fixes the shapes: a text that contradicts it would write out of bounds.
-    require_fitting(custom_call_target, operand_dims, [result.dims for result in write.shapes])
+    require_fitting(custom_call_target, operand_shapes, shape, backend_config)
+    arrays = [element for operand in operands for element in _arrays(operand)]
     target(arrays, backend_config, write)
 
 
@@ -130,7 +129,7 @@ def _potrf(operands: list[Element], config: str, write: Writer) -> None:
     (operand,), scope = operands, write.scope
     size, count = operand.shape.dims[-1], math.prod(operand.shape.dims[:-2])
     function = f"hlo_cholesky_lapack_{routine_type(operand, 'potrf')}"
-    is_lower = _letter(config, "uplo") == "L"
+    is_lower = letter(config, "uplo", "LU") == "L"
     if scope.settings.is_fast or nest.has_blocks(scope):
         if size * count:
             potrf(operand, is_lower, write, scope)
@@ -154,42 +153,17 @@ def _trsm(operands: list[Element], config: str, write: Writer) -> None:
     forms = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
     triangular_solve(
         *operands,
-        left_side=_letter(config, "side") == "L",
-        lower=_letter(config, "uplo") == "L",
-        unit_diagonal=_letter(config, "diag") == "U",
-        transpose_a=forms[_letter(config, "trans_x")],
+        left_side=letter(config, "side", "LR") == "L",
+        lower=letter(config, "uplo", "LU") == "L",
+        unit_diagonal=letter(config, "diag", "NU") == "U",
+        transpose_a=forms[letter(config, "trans_x", "NTC")],
         write=write,
         block=write.scope,
     )
 
 
-def _letter(config: str, name: str) -> str:
-    """Return the letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
-    # Possessive quantifiers: the text is hostile, and these cannot backtrack.
-    found = re.search(rf'\b{name}"?\s*+[=:]\s*+"?(\d++)', config)
-    if found is None:
-        raise Unsupported(f"no {name} in the backend_config {config[:60]!r}")
-    return chr(int(found[1]))
-
-
-_MARKERS = (
-    "LayoutConstraint",
-    "MoveToDevice",
-    "MoveToHost",
-    "Pin",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
-    "ShardBarrierFrom",
-    "ShardBarrierTo",
-    "Sharding",
-    "Unpin",
-    "annotate_device_placement",
-    "xla.sdy.FuncResultSharding",
-    "xla.sdy.GlobalToLocalShape",
-    "xla.sdy.LocalToGlobalShape",
-)
 _TARGETS: dict[str, _Target] = {
-    **dict.fromkeys(_MARKERS, _identity),
+    **dict.fromkeys(MARKERS, _identity),
     "PadToStatic": _pad_to_static,
     "SliceToDynamic": _slice_to_dynamic,
     "TopK": _topk,

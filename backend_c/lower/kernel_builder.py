@@ -266,11 +266,10 @@ class KernelBuilder:
             attributes = keywords(self._module, instruction, enter)
             name = function_name(instruction.opcode)
             operand_shapes = [shapes[operand] for operand in instruction.operands]
-            operand_shape = operand_shapes[0] if operand_shapes else None
             operands = with_agreed_sizes(instruction, operand_shapes, operands, scope)
             if writer is None and is_nested(self._columns, instruction):
                 return element_statements(
-                    self._columns, instruction, operands, attributes, operand_shape, scope
+                    self._columns, instruction, operands, attributes, operand_shapes, scope
                 )
             hero = self._columns.kernels.get(name)
             if hero is not None:
@@ -278,13 +277,13 @@ class KernelBuilder:
                 def written(write: Writer | None) -> Value:
                     given = {**attributes, "write": write, "block": scope}
                     with scope.names.computing(computed):
-                        return call(hero, instruction, operands, given, operand_shape)
+                        return call(hero, instruction, operands, given, operand_shapes)
 
                 return self._hero(instruction, written, writer, scope, computed)
             op = self._columns.elemental.get(name) or op_of(
                 self._columns.plumbing, instruction, "the C backend"
             )
-            result = call(op, instruction, operands, attributes, operand_shape)
+            result = call(op, instruction, operands, attributes, operand_shapes)
             if not isinstance(result, Element):
                 return result
             assert isinstance(instruction.shape, ArrayShape)

@@ -38,7 +38,7 @@ def element_statements(
     instruction: Instruction,
     operands: Sequence[Value],
     attributes: Mapping[str, object],
-    operand_shape: Shape | None,
+    operand_shapes: Sequence[Shape],
     scope: Scope,
 ) -> Value:
     """Emit an instruction's statements where the current element is computed; return its readers.
@@ -56,11 +56,11 @@ def element_statements(
     given = {**attributes, "block": scope}
     with scope.inside_element():
         if name in columns.nested:
-            return call(columns.nested[name], instruction, operands, given, operand_shape)
+            return call(columns.nested[name], instruction, operands, given, operand_shapes)
         shape = instruction.shape
         write = local_writer([*array_leaves(shape)], scope)
         given["write"] = write
-        call(columns.kernels[name], instruction, operands, given, operand_shape)
+        call(columns.kernels[name], instruction, operands, given, operand_shapes)
         write.fill()
         return as_shaped(shape, [write.reader(number) for number in range(len(write.arrays))])
 

@@ -133,8 +133,7 @@ class Lowering(Block):
             attributes = keywords(self._module, instruction, self._enter)
             if "block" in op.given:
                 attributes["block"] = self
-            first = operand_shapes[0] if operand_shapes else None
-            return call(op, instruction, operands, attributes, first)
+            return call(op, instruction, operands, attributes, operand_shapes)
 
         return walk(computation, arguments, run, order)
 

@@ -253,7 +253,7 @@ class _Body:
             return None
         given = keywords(self._loosening.module, instruction, _entered)
         try:
-            inferred = call(op, instruction, shapes, given, shapes[0])
+            inferred = call(op, instruction, shapes, given, shapes)
         except Violation:
             return None
         if declares_bounds(instruction.opcode) and self._choices.integer(0, 7) == 0:

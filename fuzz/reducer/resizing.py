@@ -230,7 +230,7 @@ class _Transformation:
         op = column("hlo.ops").get(function_name(instruction.opcode))
         if op is None:
             raise _Impossible
-        shape = call(op, new, operands, given, operands[0] if operands else None)
+        shape = call(op, new, operands, given, operands)
         return new._replace(shape=shape)
 
     def _mapped(self, instruction: Instruction) -> Shape:

@@ -149,7 +149,7 @@ class _Body:
         shapes = self.operand_shapes(instruction)
         attributes = keywords(self._owner.module, instruction, _root_shape)
         op = column("hlo.ops")[function_name(instruction.opcode)]
-        return instruction._replace(shape=call_op(op, instruction, shapes, attributes, shapes[0]))
+        return instruction._replace(shape=call_op(op, instruction, shapes, attributes, shapes))
 
     def async_start(self, instruction: Instruction) -> Instruction:
         """Keep an asynchronous start, or replace it by what it starts where bounds change.

@@ -47,8 +47,7 @@ def inferred_shape(
     except TypeError as error:  # the signature is the schema
         raise NotInferred(f"no shape can be inferred for {opcode}: {error}") from None
     try:
-        first = operands[0] if operands else None
-        result = call(op, Instruction("", shape, opcode), operands, given, first)
+        result = call(op, Instruction("", shape, opcode), operands, given, operands)
     except Violation as violation:
         message = f"no shape can be inferred for {opcode}: {violation.label}: {violation.message}"
         raise NotInferred(message) from None

@@ -29,7 +29,7 @@ from hlo.walk import ANNOTATIONS, Callee, Op, call, called, column, function_nam
 _MAXIMUM_DEPTH = 100
 _MAXIMUM_RANK = 64  # of NumPy's arrays
 _EXCHANGES = having(EXCHANGES)
-_DRIVER = ("shape", "operand_shape", *ANNOTATIONS)
+_DRIVER = ("shape", "operand_shape", "operand_shapes", *ANNOTATIONS)
 
 
 def verify(module: Module) -> None:
@@ -199,8 +199,7 @@ class _Checker:
         }
         if isinstance(given.get("calls"), tuple):
             raise Violation("calls", "calls= names one computation here")
-        operand_shape = operands[0] if operands else None
-        inferred = call(op, instruction, operands, given, operand_shape)
+        inferred = call(op, instruction, operands, given, operands)
         fits = same_bounds if declares_bounds(instruction.opcode) else compatible
         if not fits(inferred, instruction.shape):
             raise Violation("shape", f"the result is {inferred}, declared {instruction.shape}")

@@ -26,10 +26,10 @@ _SIZED = having(SIZED)
 
 
 class Declared(NamedTuple):
-    """Declarations of an instruction: the shape of its first operand, None without one, and the
-    constraints of bounded operands, None if all are static."""
+    """Declarations of an instruction: the shapes of its operands, and the constraints of bounded
+    operands, None if all are static."""
 
-    first: Shape | None
+    shapes: tuple[Shape, ...]
     sizes: Sizes | None
 
 
@@ -40,7 +40,7 @@ def declared(module: Module, computation: Computation) -> Mapping[str, Declared]
     for instruction in computation.instructions:
         given = [shapes[operand] for operand in instruction.operands]
         sizes = sizes_of(instruction, given, results_of(module, instruction))
-        found[instruction.name] = Declared(given[0] if given else None, sizes)
+        found[instruction.name] = Declared(tuple(given), sizes)
     return found
 
 

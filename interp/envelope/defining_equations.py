@@ -33,12 +33,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hlo.custom_calls import letter
 from hlo.errors import Unsupported
 from hlo.module import Instruction
 from hlo.types import ArrayShape, leaves
 from hlo.values import Array
 from interp.envelope.enclosure import finfo
-from interp.lapack.routines import letter
 
 _THRESHOLD = 30.0
 _TARGET = re.compile(r"lapack_[sdcz](?P<routine>[a-z]+)_ffi")
@@ -234,13 +234,13 @@ def _symmetric(operands: Sequence[Array], outputs: Sequence[Array], config: str)
     vectors, values, info = outputs
     if info:
         return None
-    triangle = np.tril if letter(config, "uplo") == "L" else np.triu
+    triangle = np.tril if letter(config, "uplo", "LU") == "L" else np.triu
     half = triangle(_wide(operands[0]))
     strict = half - np.diag(np.diag(half))
     matrix = half.real * np.eye(len(half)) + strict + strict.conj().T
     if (np.diff(values) < 0).any():
         return Residual(np.inf, np.inf)
-    if letter(config, "mode") == "N":
+    if letter(config, "mode", "NV") == "N":
         return _beside(values, np.linalg.eigvalsh(_in_double(matrix)), matrix, operands[0])
     wide = _wide(vectors)
     residual = matrix @ wide - wide * _wide(values)
@@ -270,7 +270,7 @@ def _singular_values(
     if (values < 0).any() or (np.diff(values) > 0).any():
         return Residual(np.inf, np.inf)
     matrix = _wide(operands[0])
-    if letter(config, "mode") == "N":
+    if letter(config, "mode", "ANS") == "N":
         expected = np.linalg.svd(_in_double(matrix), compute_uv=False)
         return _beside(values, expected, matrix, operands[0])
     u, vt, size = _wide(left), _wide(right), len(values)
@@ -295,7 +295,7 @@ def _eigenvalues(
     sums = np.asarray([w.sum() - np.trace(matrix), 0])
     squares = np.asarray([(w**2).sum() - np.trace(matrix @ matrix), 0])
     both = {"left": _wide(left), "right": _wide(right)}
-    vectors = {side: v for side, v in both.items() if letter(config, f"compute_{side}") == "V"}
+    vectors = {n: v for n, v in both.items() if letter(config, f"compute_{n}", "NV") == "V"}
     parts = [_Beside(sums / size, norm), _Beside(squares / (2 * size * (norm or 1)), norm)]
     parts += [_Beside(_lengths(v) - 1, 1.0) for v in vectors.values()]
 
@@ -336,7 +336,7 @@ def _schur(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> 
     Re w, Im w, ...). A = Z T Z*, with the eigenvalues in the diagonal blocks of T, 2×2 for
     conjugate pairs."""
     triangle, vectors, *values, _, info = outputs
-    if info or letter(config, "mode") != "V":
+    if info or letter(config, "mode", "NV") != "V":
         return None
     matrix, t, z = _wide(operands[0]), _wide(triangle), _wide(vectors)
     size, norm = len(matrix), _norm(matrix)

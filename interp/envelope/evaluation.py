@@ -7,7 +7,7 @@ or is known by its values alone: then uncertain operands admit anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -141,7 +141,7 @@ class Enclosing:
         if declared is None:  # the same for all trips of a loop
             declared = bounded_enclosures.declared(self._module, computation)
             self._declared[computation.name] = declared
-        first, sizes = declared[instruction.name]
+        shapes, sizes = declared[instruction.name]
         if sizes is not None:
             bounded_enclosures.require_certain_sizes(instruction, operands)
             operands = bounded_enclosures.agreed(sizes, operands)
@@ -149,7 +149,7 @@ class Enclosing:
         if is_here and instruction.opcode == "conditional":
             operands = [self._watched.selector(instruction, operands[0]), *operands[1:]]
         with budget.using(self._budget(computation, instruction)):
-            result = self._result(computation, instruction, operands, first)
+            result = self._result(computation, instruction, operands, shapes)
             if isinstance(result, Enclosure):
                 chains = self._constant_factors
                 result = chains.admitted(computation, instruction, operands, result)
@@ -187,17 +187,17 @@ class Enclosing:
         computation: Computation,
         instruction: Instruction,
         operands: list[Value],
-        first: Shape | None,
+        shapes: Sequence[Shape],
     ) -> Value:
         name = function_name(instruction.opcode)
         rule = self._rules.get(name)
         if rule is not None and not self._is_exact_loop(computation, instruction, operands):
             given = self._keywords(computation, instruction)
             if name not in self._elementwise or not operands:
-                return call(rule, instruction, operands, given, first)
+                return call(rule, instruction, operands, given, shapes)
 
             def elementwise(*values: Enclosure) -> Enclosure:
-                return call(rule, instruction, values, given, first)
+                return call(rule, instruction, values, given, shapes)
 
             if instruction.name in self._inner[computation.name]:
                 return in_blocks(
@@ -209,16 +209,16 @@ class Enclosing:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
         if instruction.opcode in _OPAQUE:
             given = keywords(self._module, instruction, self._enter)
-            return enclosed_values.points(call(op, instruction, operands, given, first))
-        if instruction.opcode == "bitcast" and _is_batch(first, operands[0]):
+            return enclosed_values.points(call(op, instruction, operands, given, shapes))
+        if instruction.opcode == "bitcast" and _is_batch(shapes, operands[0]):
             op = self._ops["bitcast_convert"]  # of scalars there are no layouts
-        if instruction.opcode in _MOVES and _keeps_type(instruction, first):
+        if instruction.opcode in _MOVES and _keeps_type(instruction, shapes):
             count = _MOVED.get(instruction.opcode, 1)
-            return self._moved(op, instruction, operands, first, count)
+            return self._moved(op, instruction, operands, shapes, count)
         if instruction.opcode in _EXCHANGES:
             given = keywords(self._module, instruction, self._exact.enter)
-            return collective.received(op, instruction, operands, given, first)
-        return self._lifted(op, instruction, operands, first)
+            return collective.received(op, instruction, operands, given, shapes)
+        return self._lifted(op, instruction, operands, shapes)
 
     def _is_exact_loop(
         self, computation: Computation, instruction: Instruction, operands: list[Value]
@@ -271,19 +271,19 @@ class Enclosing:
         op: Op,
         instruction: Instruction,
         operands: list[Value],
-        first: Shape | None,
+        shapes: Sequence[Shape],
         count: int,
     ) -> Value:
         """Apply an op to the ends of its data; with uncertain indices each element may be any of
         them."""
-        if instruction.opcode in _SAME_SCALAR and _is_batch(first, operands[0]):
+        if instruction.opcode in _SAME_SCALAR and _is_batch(shapes, operands[0]):
             return operands[0]
         data, indices = (operands[:count], operands[count:]) if count > 0 else (operands, [])
         places = [x.low for x in indices]
 
         def move(*arrays: Array) -> Array:
             given = keywords(self._module, instruction, self._exact.enter)
-            return np.asarray(call(op, instruction, [*arrays, *places], given, first))
+            return np.asarray(call(op, instruction, [*arrays, *places], given, shapes))
 
         if not all(map(all_certain, indices)):
             assert isinstance(instruction.shape, ArrayShape)
@@ -295,7 +295,7 @@ class Enclosing:
         return moved_in_f32(moved(move, *data))
 
     def _lifted(
-        self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
+        self, op: Op, instruction: Instruction, operands: list[Value], shapes: Sequence[Shape]
     ) -> Value:
         """Apply an op that has no rule: the exact result for certain operands, else anything."""
         given = limited(keywords(self._module, instruction, self._exact.enter))
@@ -307,7 +307,7 @@ class Enclosing:
         if opens and not has_bounds(instruction.shape):
             return enclosed_values.anything_of(instruction.shape)
         value = enclosed_values.points(
-            call(op, instruction, [enclosed_values.lows(x) for x in operands], given, first)
+            call(op, instruction, [enclosed_values.lows(x) for x in operands], given, shapes)
         )
         return unknown(value) if opens else value
 
@@ -325,8 +325,8 @@ class Enclosing:
             )
 
 
-def _keeps_type(instruction: Instruction, first: Shape | None) -> bool:
-    shape = instruction.shape
+def _keeps_type(instruction: Instruction, shapes: Sequence[Shape]) -> bool:
+    shape, first = instruction.shape, shapes[0] if shapes else None
     return (
         isinstance(shape, ArrayShape)
         and isinstance(first, ArrayShape)
@@ -349,8 +349,9 @@ def _of_masks(move: Callable[[Array], Array], dtype: np.dtype[Any]) -> Callable[
     return either
 
 
-def _is_batch(declared: Shape | None, operand: Enclosure) -> bool:
+def _is_batch(shapes: Sequence[Shape], operand: Enclosure) -> bool:
     """Test whether a scalar operand is a batch, in a vectorised computation of scalars."""
+    declared = shapes[0]
     return isinstance(declared, ArrayShape) and not declared.rank and bool(operand.shape)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 import math
-import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hlo.errors import Unsupported
+from hlo.custom_calls import letter, number, setting
+from hlo.errors import Error, Unsupported
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.values import Array
 from interp.algorithms.triangular import cholesky_factor, triangular_solution
@@ -33,7 +34,7 @@ def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array
     factor is NaN."""
     del shape
     (operand,) = operands
-    lower = letter(config, "uplo") == "L"
+    lower = letter(config, "uplo", "LU") == "L"
     keep = np.tri(operand.shape[-1], dtype=np.bool_)
     factor = np.where(keep if lower else keep.T, cholesky_factor(operand, lower), operand)
     info = np.zeros(operand.shape[:-2], np.int32)
@@ -48,10 +49,10 @@ def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
     del shape
     return triangular_solution(
         *operands,
-        left_side=letter(config, "side") == "L",
-        lower=letter(config, "uplo") == "L",
-        unit_diagonal=letter(config, "diag") == "U",
-        transpose_a=TRANSPOSES[letter(config, "trans_x")],
+        left_side=letter(config, "side", "LR") == "L",
+        lower=letter(config, "uplo", "LU") == "L",
+        unit_diagonal=letter(config, "diag", "NU") == "U",
+        transpose_a=TRANSPOSES[letter(config, "trans_x", "NTC")],
     )
 
 
@@ -67,25 +68,8 @@ def _first_failure(matrix: Array, lower: bool) -> int:
     return low
 
 
-def letter(config: str, name: str) -> str:
-    """Read the character in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76`` of a
-    backend_config."""
-    return chr(_number(config, name))
-
-
-def _number(config: str, name: str) -> int:
-    return int(_setting(config, name, r"\d++"))
-
-
 def _is_set(config: str, name: str) -> bool:
-    return _setting(config, name, "true|false") == "true"
-
-
-def _setting(config: str, name: str, pattern: str) -> str:
-    found = re.search(rf'\b{name}"?\s*[=:]\s*"?({pattern})', config)
-    if not found:
-        raise Unsupported(f"no {name} in the backend_config {config[:60]!r}")
-    return found[1]
+    return setting(config, name, "true|false") == "true"
 
 
 def _getrf(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
@@ -104,8 +88,10 @@ def _orgqr(routine: Callable[..., Any], config: str, a: Array, tau: Array) -> tu
 
 
 def _syevd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    vectors = int(letter(config, "mode") == "V")
-    values, result, info = routine(a, compute_v=vectors, lower=int(letter(config, "uplo") == "L"))
+    vectors = int(letter(config, "mode", "NV") == "V")
+    values, result, info = routine(
+        a, compute_v=vectors, lower=int(letter(config, "uplo", "LU") == "L")
+    )
     return result, values, info
 
 
@@ -125,7 +111,7 @@ def _ormqr(
 
 
 def _geev(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    wanted = [int(letter(config, f"compute_{side}") == "V") for side in ("left", "right")]
+    wanted = [int(letter(config, f"compute_{side}", "NV") == "V") for side in ("left", "right")]
     power = _power_out_of_range(a)
     *values, left, right, info = routine(
         _times_power(a, -power), compute_vl=wanted[0], compute_vr=wanted[1]
@@ -169,20 +155,20 @@ def _paired(vectors: Array, imag: Array) -> Array:
 
 
 def _gees(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    if letter(config, "sort") != "N":
+    if letter(config, "sort", "NS") != "N":
         raise Unsupported("gees that sorts eigenvalues")
-    is_wanted = int(letter(config, "mode") == "V")
+    is_wanted = int(letter(config, "mode", "NV") == "V")
     t, count, *values, vectors, _, info = routine(lambda *value: 0, a, compute_v=is_wanted)
     return t, vectors if is_wanted else np.zeros(a.shape), *values, count, info
 
 
 def _gehrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    low, high = _number(config, "low"), _number(config, "high")
+    low, high = number(config, "low"), number(config, "high")
     return tuple(routine(a, lo=low - 1, hi=high - 1))
 
 
 def _sytrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    return tuple(routine(a, lower=int(letter(config, "uplo") == "L")))
+    return tuple(routine(a, lower=int(letter(config, "uplo", "LU") == "L")))
 
 
 def _gtsv(
@@ -196,7 +182,7 @@ def _gtsv(
 
 
 def _gesdd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    mode = letter(config, "mode")
+    mode = letter(config, "mode", "ANS")
     u, s, vt, info = routine(a, compute_uv=int(mode != "N"), full_matrices=int(mode == "A"))
     if mode == "N":
         u = vt = None
@@ -239,6 +225,24 @@ def _stacked(parts: list[Array | None], shape: ArrayShape) -> Array:
     return array.reshape(shape.dims) if array.size == math.prod(shape.dims) else array
 
 
+def _each_by(
+    routine: Callable[..., tuple[Any, ...]], name: str, operands: tuple[Array, ...], shape: Shape
+) -> tuple[Array, ...]:
+    """Run a routine for each matrix of a batch, but for matrices without elements, which SciPy
+    refuses: info is 0, and all else that is declared has no elements either."""
+    matrix, declared = operands[0], leaves(shape)
+    inexact = [leaf for leaf in declared if leaf.is_inexact]
+    if not matrix.size and not any(leaf.elements for leaf in inexact):
+        return tuple(np.zeros(leaf.dims, leaf.element_type.numpy) for leaf in declared)
+    results = [
+        routine(*(np.array(operand[index]) for operand in operands))
+        for index in np.ndindex(*matrix.shape[: -1 if name[1:] in _OF_VECTORS else -2])
+    ]
+    return tuple(
+        _stacked([result[i] for result in results], leaf) for i, leaf in enumerate(declared)
+    )
+
+
 def _by_scipy(name: str, wrapper: Wrapper) -> Target:
     """Make a routine that runs one of SciPy for each matrix of a batch, and drops undeclared
     results."""
@@ -248,15 +252,12 @@ def _by_scipy(name: str, wrapper: Wrapper) -> Target:
             lapack = importlib.import_module("scipy.linalg.lapack")
         except ImportError:
             raise Unsupported(f"lapack_{name}_ffi needs SciPy: pip install scipy") from None
-        batch = operands[0].shape[: -1 if name[1:] in _OF_VECTORS else -2]
-        results = []
-        for index in np.ndindex(*batch):
-            matrices = (np.array(operand[index]) for operand in operands)
-            results.append(wrapper(getattr(lapack, name), config, *matrices))
-        whole = tuple(
-            _stacked([result[i] for result in results], leaf)
-            for i, leaf in enumerate(leaves(shape))
-        )
+        try:
+            whole = _each_by(partial(wrapper, getattr(lapack, name), config), name, operands, shape)
+        except (Error, MemoryError):
+            raise
+        except Exception as error:  # f2py's have no common class
+            raise Unsupported(f"lapack_{name}_ffi does not take its operands: {error}") from error
         return whole if isinstance(shape, TupleShape) else whole[0]
 
     return target

@@ -10,11 +10,11 @@ import numpy as np
 
 from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
-from hlo.custom_calls import require_fitting
+from hlo.custom_calls import MARKERS, require_fitting
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.text.suggestion import suggestion
-from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.walk import Callee
 from interp import bounded_arrays
 from interp.lapack import routines, untyped_calls
@@ -33,6 +33,7 @@ def custom_call(
     *operands: Value,
     custom_call_target: str,
     shape: Shape,
+    operand_shapes: tuple[Shape, ...],
     backend_config: str = "",
     window: Window = _NO_WINDOW,
     dim_labels: ConvolutionDimensions | None = None,
@@ -54,9 +55,8 @@ def custom_call(
     del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
     del padding_type, literal, operand_precision, schedule, api_version
     target = target_of(custom_call_target)
-    if custom_call_target not in _REGISTERED.get({}):
-        given = [x.shape for x in operands if isinstance(x, np.ndarray)]
-        require_fitting(custom_call_target, given, [leaf.dims for leaf in leaves(shape)])
+    if target is TARGETS.get(custom_call_target):  # of a caller's function nothing is known
+        require_fitting(custom_call_target, operand_shapes, shape, backend_config)
     return target(operands, shape, backend_config)
 
 
@@ -87,13 +87,8 @@ def registered(targets: Mapping[str, Target] | None) -> Iterator[None]:
 
 
 def _identity(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
-    """Return the operand: this target only marks it. Unsupported: SPMDFullToShardShape of more than
-    one part, as each rank would have one."""
-    del config
-    if len(operands) == 1 and isinstance(shape, ArrayShape) and not shape.is_dynamic:
-        given = operands[0].shape
-        if given != shape.dims:
-            raise Unsupported(f"a custom call that divides {list(given)} into {shape} on each rank")
+    """Return the operand: this target only marks it."""
+    del shape, config
     return operands[0] if len(operands) == 1 else operands
 
 
@@ -118,23 +113,6 @@ def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Va
     padded = bounded_arrays.filled(operand, shape.elements[0])
     return padded, *(np.asarray(size, np.int32) for size in operand.shape)
 
-
-MARKERS = [
-    "Sharding",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
-    "xla.sdy.FuncResultSharding",
-    "xla.sdy.LocalToGlobalShape",
-    "xla.sdy.GlobalToLocalShape",
-    "ShardBarrierFrom",
-    "ShardBarrierTo",
-    "LayoutConstraint",
-    "annotate_device_placement",
-    "MoveToHost",
-    "MoveToDevice",
-    "Pin",
-    "Unpin",
-]
 
 TARGETS: dict[str, Target] = {
     **dict.fromkeys(MARKERS, _identity),

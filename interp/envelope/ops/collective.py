@@ -7,7 +7,7 @@ its own for what no rank sends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,10 +32,10 @@ def received(
     instruction: Instruction,
     operands: list[Value],
     attributes: Mapping[str, object],
-    first: Shape | None,
+    shapes: Sequence[Shape],
 ) -> Value:
-    """Apply the interpreter's op to low ends, high ends and NaN masks; ``first`` is the declared
-    shape of the first operand. Uncertain starts of slices admit anything."""
+    """Apply the interpreter's op to low ends, high ends and NaN masks; ``shapes`` are the
+    declared shapes of the operands. Uncertain starts of slices admit anything."""
     # The starts of slices are the same for all parts.
     has_starts = instruction.opcode in _SLICED and attributes.get("slice_sizes")
     count = 2 if has_starts else len(operands)
@@ -46,7 +46,7 @@ def received(
             instruction,
             [*(mapped(part, x) for x in data), *map(lows, starts)],
             attributes,
-            first,
+            shapes,
         )
         for part in PARTS
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
+from hlo.custom_calls import MARKERS, require_fitting
 from hlo.literal import Literal
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.values import Array
@@ -29,6 +30,7 @@ def custom_call(
     *operands: Value,
     custom_call_target: str,
     shape: Shape,
+    operand_shapes: tuple[Shape, ...],
     backend_config: str = "",
     window: Window = _NO_WINDOW,
     dim_labels: ConvolutionDimensions | None = None,
@@ -53,8 +55,10 @@ def custom_call(
     del padding_type, literal, operand_precision, schedule, api_version
     function = exact.target_of(custom_call_target)
     target = TARGETS.get(custom_call_target)
-    if target is not None and function is exact.TARGETS[custom_call_target]:
-        return target(operands, shape, backend_config)
+    if function is exact.TARGETS.get(custom_call_target):
+        require_fitting(custom_call_target, operand_shapes, shape, backend_config)
+        if target is not None:
+            return target(operands, shape, backend_config)
     value = enclosed_values.points(
         function(tuple(map(enclosed_values.lows, operands)), shape, backend_config)
     )
@@ -107,7 +111,7 @@ def _of_lapack(name: str, rule: lapack.Target) -> Target:
 
 
 TARGETS: Mapping[str, Target] = {
-    **dict.fromkeys(exact.MARKERS, _marked),
+    **dict.fromkeys(MARKERS, _marked),
     "TopK": _topk,
     "SliceToDynamic": _slice_to_dynamic,
     "PadToStatic": _pad_to_static,

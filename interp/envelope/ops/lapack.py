@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from hlo.custom_calls import letter
 from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, between, where
 from interp.envelope.ops.linear_algebra import (
     eliminated,
@@ -13,7 +14,7 @@ from interp.envelope.ops.linear_algebra import (
     indefinite,
     triangular_solve,
 )
-from interp.lapack.routines import TRANSPOSES, letter
+from interp.lapack.routines import TRANSPOSES
 
 __all__: list[str] = []
 
@@ -25,7 +26,7 @@ def _potrf(operands: tuple[Enclosure, ...], config: str) -> Value:
     of the failing pivot."""
     (operand,) = operands
     size = operand.shape[-1]
-    lower = letter(config, "uplo") == "L"
+    lower = letter(config, "uplo", "LU") == "L"
     triangle = np.tri(size, dtype=np.bool_)
     is_complex = operand.element_type.is_complex
     factor = factored(operand, 4 * size + 8 if is_complex else size + 8, lower=lower)
@@ -60,10 +61,10 @@ def _getrf(operands: tuple[Enclosure, ...], config: str) -> Value:
 def _trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
     return triangular_solve(
         *operands,
-        left_side=letter(config, "side") == "L",
-        lower=letter(config, "uplo") == "L",
-        unit_diagonal=letter(config, "diag") == "U",
-        transpose_a=TRANSPOSES[letter(config, "trans_x")],
+        left_side=letter(config, "side", "LR") == "L",
+        lower=letter(config, "uplo", "LU") == "L",
+        unit_diagonal=letter(config, "diag", "NU") == "U",
+        transpose_a=TRANSPOSES[letter(config, "trans_x", "NTC")],
     )
 
 

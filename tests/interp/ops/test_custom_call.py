@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 
 import hlo
-from hlo.types import ELEMENT_TYPES, ArrayShape, Shape, TupleShape
+from hlo.types import ELEMENT_TYPES, ArrayShape, Shape, TupleShape, element_type_of
 from interp import evaluate
 from interp.ops import custom_call as calls
 
 
 def called(target: str, shape: Shape, *operands: np.ndarray, config: str = "") -> object:
+    shapes = [ArrayShape(element_type_of(x.dtype), x.shape) for x in operands]  # type: ignore[arg-type]
     return calls.custom_call(
-        *operands, custom_call_target=target, shape=shape, backend_config=config
+        *operands,
+        custom_call_target=target,
+        shape=shape,
+        operand_shapes=tuple(shapes),
+        backend_config=config,
     )
 
 
