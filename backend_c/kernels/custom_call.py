@@ -131,8 +131,7 @@ def _potrf(operands: list[Element], config: str, write: Writer) -> None:
     function = f"hlo_cholesky_lapack_{routine_type(operand, 'potrf')}"
     is_lower = letter(config, "uplo", "LU") == "L"
     if scope.settings.is_fast or nest.has_blocks(scope):
-        if size * count:
-            potrf(operand, is_lower, write, scope)
+        potrf(operand, is_lower, write, scope)
         return
     lower = Constant(S32, int(is_lower))
     array = in_memory(operand, scope)

@@ -219,6 +219,12 @@ def potrf(operand: Element, lower: bool, write: Writer, block: Scope) -> None:
     For fast mode, and for blocks of threads.
     """
 
+    batch = write.shapes[1].dims
+    if not operand.shape.elements:  # matrices without columns have a factor
+        with nest.flat(block, batch) as index:
+            write.some((1,), index, (Constant(S32, 0),))
+        return
+
     def result(index: _Index, value: Expr | None, failed: Expr) -> Expr:
         return operand.at(*index) if value is None else _or_nan(value, failed)
 
@@ -227,7 +233,6 @@ def potrf(operand: Element, lower: bool, write: Writer, block: Scope) -> None:
     else:
         exact = ExactBlockCholesky(operand, block, lower=lower, write=write)
         info = exact.emit(keeps_other=True)
-    batch = write.shapes[1].dims
     with nest.flat(block, batch) as index:
         write.some((1,), index, (block.load(info, ix.linearize(index, batch)),))
 

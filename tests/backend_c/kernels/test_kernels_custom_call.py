@@ -70,6 +70,24 @@ ENTRY e {{
     assert_same_bits(text, x.astype(dtype), b.astype(dtype))
 
 
+@needs_c_compiler
+@pytest.mark.parametrize("numerics", ["exact", "fast"])
+def test_matrices_without_columns_have_a_factor(numerics: str) -> None:
+    """The info of each is written: 0, not what memory has there."""
+    text = """HloModule m
+ENTRY e {
+  x = f32[100,0,0] parameter(0)
+  ROOT f = (f32[100,0,0], s32[100]) custom-call(x), custom_call_target="lapack_spotrf_ffi",
+    backend_config={uplo = 76 : ui8}
+}
+"""
+    run = backend_c.compile(hlo.parse(text), numerics=numerics)
+    used = [np.full(100, 7, np.int32) for _ in range(9)]
+    del used
+    _, info = run(np.zeros((100, 0, 0), np.float32))
+    assert not info.any()
+
+
 def test_unknown_target() -> None:
     text = """HloModule m
 ENTRY e {
