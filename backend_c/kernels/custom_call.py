@@ -94,8 +94,8 @@ def _slice_to_dynamic(operands: list[Element], config: str, write: Writer) -> No
     data, *sizes = operands
     dims = data.shape.dims
     actual = [
-        write.scope.bind(ix.clamp(0, apply("convert", size.at(), type=INDEX), extent))
-        for size, extent in zip(sizes, dims, strict=True)
+        write.scope.bind(ix.clamp(0, apply("convert", size.at(), type=INDEX), data.size(d)))
+        for d, size in enumerate(sizes)
     ]
     write.sizes(0, tuple(actual))
     with nest.flat(write.scope, dims) as index:
