@@ -121,14 +121,14 @@ def compile(
     ToolchainError for what the compiler or the cache does not, and DeviceError if there is no GPU.
     """
     dialect = _require(target)
-    settings = settings_for(numerics, dialect)
+    settings = _with_library(settings_for(numerics, dialect), dialect, cublaslt)
     if dialect is OPENMP:
         return compiled(module, settings, threads, cache)
     if dialect is not CUDA:
         raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
     if threads is not None:
         raise ArgumentError("threads are those of OpenMP: target cuda takes none")
-    plan = lowered(module, _with_library(settings, cublaslt))  # raises what there is to raise of it
+    plan = lowered(module, settings)  # raises what there is to raise of it
     device, compiler = Device(Driver()), find_cuda_compiler(os.environ)
     library = find_cublas_lt(device, os.environ) if has_products(plan) else None
     (made,) = on_device([(module, plan)], device, compiler, cache, library)
@@ -240,7 +240,7 @@ def listing(
     :func:`compile`. With ``cublaslt`` it says which kernels that library may replace.
     """
     dialect = _require(target)
-    settings = _with_library(settings_for(numerics, dialect), cublaslt)
+    settings = _with_library(settings_for(numerics, dialect), dialect, cublaslt)
     verify(module)
     _require_one_rank(module)
     return compilation(module, settings, _pipeline(settings), dialect).listing
@@ -291,12 +291,10 @@ def emit(
             "a name, external weights, a most workspace, what to optimize for, a compiler to"
             f" measure, no doubles and simd are for the target {EMBEDDED.name}"
         )
-    if dialect is not CUDA and cublaslt:
-        raise Unsupported(f"cuBLASLt is for the target {CUDA.name}")
     given = None if recorded is None else Recorded(module, *recorded)
     goal = _choice(Optimize, "optimize", Optimize.SPEED if optimize is None else optimize)
     pairs = _choice(Simd, "simd", Simd.AUTO if simd is None else simd)
-    settings = _with_library(settings_for(numerics, dialect), cublaslt)
+    settings = _with_library(settings_for(numerics, dialect), dialect, cublaslt)
     if dialect is EMBEDDED:
         settings = replace(settings, optimize=goal, packs_products=pairs is not Simd.NONE)
     plan = lowered(module, settings)
@@ -354,8 +352,11 @@ def settings_for(numerics: str, dialect: Dialect = OPENMP) -> Settings:
     return _SETTINGS.get(dialect.name, threaded)(_choice(Numerics, "numerics", numerics))
 
 
-def _with_library(settings: Settings, cublaslt: bool) -> Settings:
-    """Return settings by which large products of matrices are a library's if ``cublaslt``."""
+def _with_library(settings: Settings, dialect: Dialect, cublaslt: bool) -> Settings:
+    """Return settings by which large products of matrices are a library's if ``cublaslt``; raise
+    Unsupported for a dialect that has none."""
+    if cublaslt and dialect is not CUDA:
+        raise Unsupported(f"cuBLASLt is for the target {CUDA.name}")
     return replace(settings, library_side=LIBRARY_SIDE) if cublaslt else settings
 
 

@@ -83,8 +83,9 @@ def test_only_large_products_are_a_librarys_and_only_if_wanted() -> None:
     for numerics, more in (("exact", {"cublaslt": True}), ("fast", {})):
         others = backend_c.emit(module, "cuda", numerics, **more)
         assert not any(b"cublas" in text.lower() for text in others.values())
-    with pytest.raises(hlo.Unsupported, match="for the target cuda"):
-        backend_c.emit(module, "openmp", "fast", cublaslt=True)
+    for make in (backend_c.compile, backend_c.emit, backend_c.listing):
+        with pytest.raises(hlo.Unsupported, match="for the target cuda"):
+            make(module, target="openmp", numerics="fast", cublaslt=True)  # type: ignore[operator]
     few = LARGE.replace("256", "64").replace("512", "64")
     files = backend_c.emit(hlo.parse(few), "cuda", "fast", cublaslt=True)
     assert b"cublas" not in files["launch.cu"]
