@@ -108,13 +108,9 @@ class _OfPhase(NamedTuple):
 
 @dataclass
 class _Phase:
-    """Hold the statements of one launch; ``is_shared``: they are one loop that all threads share.
-
-    ``loop`` is the enclosing loop of kind "launches".
-    """
+    """Hold the statements of one launch; ``loop`` is the enclosing loop of kind "launches"."""
 
     statements: list[Statement] = field(default_factory=list)
-    is_shared: bool = False
     loop: Loop | None = None
 
     @property
@@ -139,7 +135,7 @@ def _phases(kernel: Kernel) -> tuple[list[_OfPhase], tuple[Array, ...]]:
         if isinstance(statement, Let) and statement.variable.name in floating:
             continue
         if is_independent(statement):
-            phases += [_Phase([statement], is_shared=True, loop=loop), _Phase(loop=loop)]
+            phases += [_Phase([statement], loop=loop), _Phase(loop=loop)]
         elif phases[-1].loop is loop:
             phases[-1].statements.append(statement)
         else:

@@ -192,10 +192,10 @@ class IntegerRanges:
             case Apply("select", (condition, one, other), _):
                 first, second = self._where(condition, one, other)
                 return min(first[0], second[0]), max(first[1], second[1])
+            case Apply("not", (one,), _) if value.type is PRED:
+                return _opposite(self.of(one))  # of integers it flips all bits
             case Apply(operation, (one,), _) if operation in _UNARY and is_whole(one.type):
                 return _UNARY[operation](self.of(one))
-            case Apply("not", (one,), _) if value.type is PRED:
-                return _opposite(self.of(one))
             case Apply("within", (index, low, high), _):
                 return _inside(self.of(index), self.of(low), self.of(high))
             case Apply(operation, (one, other), _) if (

@@ -59,7 +59,6 @@ _TRIPS = 16  # of a loop: whether threads pay is decided before it is known
 _VECTOR = 16  # elements: blocks of whole vectors
 _LEAST_BLOCK = 64  # elements
 _BLOCK_BYTES = 1024  # of the widest part of the state
-_ROW_BYTES = 4096
 _MOST_HELD = 1 << 16  # bytes of a block on the stack of a thread
 _MOST_BYTES = 1 << 14  # of the state of a block: half of the first level of the cache
 

@@ -110,6 +110,16 @@ def test_what_is_known_is_narrow() -> None:
     assert ranges.of(chosen) == (-77, 5)
 
 
+@pytest.mark.parametrize(("known", "opposite"), [((0, 0), (1, 1)), ((1, 1), (0, 0)), ((0, 1),) * 2])
+def test_the_opposite_of_a_condition(known: tuple[int, int], opposite: tuple[int, int]) -> None:
+    ranges = IntegerRanges()
+    condition = Variable(PRED, "v1")
+    if known[0] == known[1]:
+        ranges.bind(condition, Constant(PRED, bool(known[0])))
+    assert ranges.of(condition) == known
+    assert ranges.of(Apply("not", (condition,), PRED)) == opposite
+
+
 def test_what_may_wrap_around_is_anything() -> None:
     ranges = IntegerRanges()
     element = Load(Array("a0", S16, 1), Constant(INDEX, 0))
