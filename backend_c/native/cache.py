@@ -19,6 +19,13 @@ from pathlib import Path
 
 from hlo.errors import ArgumentError, ToolchainError
 
+try:
+    import pwd
+
+    is_supported = True
+except ImportError:  # on Windows
+    is_supported = False
+
 Directory = str | os.PathLike[str]  # what names one
 _MAXIMUM_BYTES = 1 << 30
 _LIBRARY, _HASH, _NOTE, _KNOWN = ".so", ".sha256", ".note", ".known"
@@ -42,14 +49,28 @@ _ROOM: dict[Cache, int] = {}  # bytes that this process adds before it lists a d
 
 
 def default_directory(environ: Mapping[str, str]) -> Path:
-    """Return ``$XDG_CACHE_HOME/hlo-oracle``, else ``~/.cache/hlo-oracle``."""
-    home = environ.get("XDG_CACHE_HOME", "")
-    root = (
-        Path(home)
-        if os.path.isabs(home)
-        else Path(environ.get("HOME", "~")).expanduser() / ".cache"
-    )
+    """Return ``$XDG_CACHE_HOME/hlo-oracle``, else ``~/.cache/hlo-oracle``.
+
+    Relative paths count as unset, as the XDG Base Directory Specification has it: libraries are
+    loaded from there, whatever the current directory. Raises ToolchainError if there is no home.
+    """
+    caches = environ.get("XDG_CACHE_HOME", "")
+    root = Path(caches) if os.path.isabs(caches) else _home(environ) / ".cache"
     return root / "hlo-oracle"
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    """Return ``$HOME``, else the home directory of the process's user."""
+    home = environ.get("HOME", "")
+    if os.path.isabs(home):
+        return Path(home)
+    try:
+        return Path(pwd.getpwuid(os.geteuid()).pw_dir) if is_supported else Path.home()
+    except (KeyError, RuntimeError):
+        raise ToolchainError(
+            "there is no home directory for a cache: set HOME or XDG_CACHE_HOME to a path that"
+            " begins at the root"
+        ) from None
 
 
 def open_cache(directory: Directory) -> Cache:
@@ -59,7 +80,7 @@ def open_cache(directory: Directory) -> Cache:
     trusted: a link, another user's, open to others; and on a system that does not tell users apart
     so.
     """
-    if not hasattr(os, "geteuid"):
+    if not is_supported:
         raise ToolchainError(
             "C is compiled on Linux and macOS; on this system programs are interpreted"
             " (hlo check --no-c), or written as C (hlo emit)"

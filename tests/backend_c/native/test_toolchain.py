@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import pwd
 import stat
 import warnings
 from dataclasses import replace
@@ -341,3 +342,18 @@ def test_default_directory() -> None:
     assert default_directory({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/hlo-oracle")
     assert default_directory({"HOME": "/h"}) == Path("/h/.cache/hlo-oracle")
     assert default_directory({"XDG_CACHE_HOME": "relative", "HOME": "/h"}).is_absolute()
+
+
+def test_the_default_directory_is_never_relative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libraries are loaded from there, so it must not follow the current directory."""
+    own = Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".cache" / "hlo-oracle"
+    for home in ({}, {"HOME": ""}, {"HOME": "relative"}, {"HOME": "~"}):
+        for caches in ({}, {"XDG_CACHE_HOME": ""}, {"XDG_CACHE_HOME": "relative"}):
+            assert default_directory({**home, **caches}) == own
+
+    def missing(number: int) -> object:
+        raise KeyError(number)
+
+    monkeypatch.setattr(pwd, "getpwuid", missing)
+    with pytest.raises(ToolchainError, match="set HOME or XDG_CACHE_HOME"):
+        default_directory({"HOME": ""})
