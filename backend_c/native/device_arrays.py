@@ -159,7 +159,7 @@ def _by_interface(device: Device, what: str, shape: ArrayShape, value: Any) -> D
     if dims != shape.dims or typestr != dtype.str:
         raise ArgumentError(f"{what}: expected {shape}, got {typestr}{list(dims)} on the GPU")
     strides = interface.get("strides")
-    if strides is not None and tuple(strides) != _row_major(dims, dtype.itemsize):
+    if strides is not None and not _is_row_major(dims, strides, dtype.itemsize):
         raise ArgumentError(f"{what}: the array on the GPU is not row-major: copy it")
     return DeviceInput(device, interface["data"][0], value, stream=interface.get("stream"))
 
@@ -174,15 +174,19 @@ def _by_dlpack(device: Device, what: str, shape: ArrayShape, value: Any) -> Devi
     if view.dims != shape.dims or view.kind != dlpack.kind_of(dtype):
         raise ArgumentError(f"{what}: expected {shape}, got another array on the GPU")
     strides = view.strides
-    if strides is not None and strides != _row_major(view.dims, 1):
+    if strides is not None and not _is_row_major(view.dims, strides, 1):
         raise ArgumentError(f"{what}: the array on the GPU is not row-major: copy it")
     return DeviceInput(device, view.address, view, stream=dlpack.DEFAULT_STREAM)
 
 
-def _row_major(dims: Sequence[int], unit: int) -> tuple[int, ...]:
-    """Return the strides of a row-major array whose elements are ``unit`` apart."""
-    strides, step = [], unit
-    for size in reversed(dims):
-        strides.append(step)
+def _is_row_major(dims: Sequence[int], strides: Sequence[int], unit: int) -> bool:
+    """Return whether an array whose elements are ``unit`` apart is row-major.
+
+    The stride of a dimension of size 1, or of any where there are no elements, is never taken.
+    """
+    step = unit
+    for size, stride in zip(reversed(dims), reversed(strides), strict=True):
+        if size != 1 and stride != step:
+            return 0 in dims
         step *= size
-    return tuple(reversed(strides))
+    return True

@@ -104,6 +104,27 @@ def test_arrays_on_the_gpu_are_taken_where_they_are() -> None:
     assert not differences(again, tuple(one.numpy() for one in found))
 
 
+_FLAT = """HloModule flat
+ENTRY e { x = f32[1,5,1] parameter(0)
+          none = f32[3,0,2] parameter(1)
+          y = f32[1,5,1] negate(x)
+          ROOT both = (f32[1,5,1], f32[3,0,2]) tuple(y, none) }"""
+
+
+def test_strides_that_are_never_taken_do_not_matter() -> None:
+    executable, module = compiled(_FLAT, device()), hlo.parse(_FLAT)
+    arrays = X[:5].reshape(1, 5, 1), np.zeros((3, 0, 2), np.float32)
+    expected = interp.evaluate(module, *arrays)
+    first = executable.on_device(*arrays)
+    again = interp.evaluate(module, *expected)
+    for strides in ((4, 4, 4), (20, 4, 4), (-8, 4, 0)):
+        given = Foreign(first[0], strides=strides), Foreign(first[1], strides=(9, 7, 1))
+        found = executable.on_device(*given)
+        assert not differences(again, tuple(one.numpy() for one in found))
+    with pytest.raises(hlo.ArgumentError, match="not row-major"):
+        executable.on_device(Foreign(first[0], strides=(4, 8, 4)), first[1])
+
+
 def test_arrays_that_do_not_fit_are_refused() -> None:
     executable = compiled(PAIR, device())
     first, second = executable.on_device(X[:40], X[:40].astype(ml_dtypes.bfloat16))
