@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 CPU, CUDA = 1, 2  # kDLCPU, kDLCUDA
+_OF_HOST = (CPU, 3)  # kDLCUDAHost: pinned
 DEFAULT_STREAM = 1  # the legacy one: who gives an array makes it wait until that is written
 _NAME, _USED = b"dltensor", b"used_dltensor"
 # kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLComplex, kDLBool by NumPy's kind.
@@ -62,7 +63,10 @@ def kind_of(dtype: np.dtype[Any]) -> Kind | None:
 
 def is_on_device(value: Any) -> bool:
     """Return whether a value speaks DLPack and lies elsewhere than in the host's memory."""
-    return not isinstance(value, np.ndarray | tuple) and hasattr(value, "__dlpack_device__")
+    if isinstance(value, np.ndarray | tuple) or not hasattr(value, "__dlpack_device__"):
+        return False
+    kind, _ = value.__dlpack_device__()
+    return kind not in _OF_HOST
 
 
 def _function(name: str, result: Any, *parameters: Any) -> Callable[..., Any]:

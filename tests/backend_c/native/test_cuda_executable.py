@@ -104,6 +104,28 @@ def test_arrays_on_the_gpu_are_taken_where_they_are() -> None:
     assert not differences(again, tuple(one.numpy() for one in found))
 
 
+class OfHost:
+    """An array of another library in memory of the host."""
+
+    def __init__(self, array: np.ndarray, kind: int) -> None:
+        self._array, self._kind = array, kind
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._kind, 0
+
+    def __array__(self, *types: Any, **options: Any) -> np.ndarray:
+        return self._array
+
+
+@pytest.mark.parametrize("kind", [1, 3], ids=["usual", "pinned"])
+def test_arrays_on_the_host_of_any_library_are_copied(kind: int) -> None:
+    executable, module = compiled(PAIR, device()), hlo.parse(PAIR)
+    given = X[:40], X[40:80].astype(ml_dtypes.bfloat16)
+    found = executable.on_device(*(OfHost(array, kind) for array in given))
+    expected = interp.evaluate(module, *given)
+    assert not differences(expected, tuple(one.numpy() for one in found))
+
+
 _FLAT = """HloModule flat
 ENTRY e { x = f32[1,5,1] parameter(0)
           none = f32[3,0,2] parameter(1)
