@@ -15,6 +15,7 @@ from backend_c.native.cuda_host_run import HostRun, Simple
 from backend_c.native.cuda_launches import computed_by
 from backend_c.native.device_arrays import DeviceArray, DeviceInput
 from backend_c.native.marshalling import Value
+from hlo.errors import ArgumentError
 
 # Least milliseconds of runs between two readings of the GPU's clock, which counts in steps of about
 # 0.5 µs (cuEventElapsedTime).
@@ -69,7 +70,12 @@ class BoundCall:
             self._steps.synchronize()
 
     def time(self, repeat: int = 10, seed: int = 0) -> float:
-        """Return the least milliseconds of a run by the GPU's clock, of some batches of runs."""
+        """Return the least milliseconds of a run by the GPU's clock, of some batches of runs.
+
+        Raises ArgumentError for ``repeat`` less than 1.
+        """
+        if repeat < 1:
+            raise ArgumentError(f"repeat={repeat}: at least 1")
         driver = self._steps.device.driver
         least, runs = float("inf"), 1
         with self._running, self._steps.device.current(), _events(self._steps.device, 2) as events:

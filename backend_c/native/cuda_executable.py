@@ -118,7 +118,7 @@ class CudaExecutable:
     def time(self, *arrays: Value, repeat: int = 10, seed: int = 0) -> float:
         """Return the least milliseconds of a run by the GPU's clock, without copies.
 
-        Raises as :meth:`on_device`.
+        Raises as :meth:`on_device`, and ArgumentError for ``repeat`` less than 1.
         """
         return self.bind(*arrays).time(repeat, seed)
 

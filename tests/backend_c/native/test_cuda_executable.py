@@ -80,6 +80,9 @@ def test_calls_and_what_they_leave() -> None:
         expected = interp.evaluate(module, *CHOICES, seed=seed % 2**64)
         assert not differences(expected, executable(*CHOICES, seed=seed)), seed
     assert executable.time(*CHOICES, repeat=2) > 0
+    for repeat in (0, -1):
+        with pytest.raises(hlo.ArgumentError, match=f"repeat={repeat}: at least 1"):
+            executable.time(*CHOICES, repeat=repeat)
     assert "kernel_0" in executable.source["module.cu"]
     with pytest.raises(hlo.ArgumentError, match=r"parameter 0 \(x\): expected f32\[300\]"):
         executable(X[:5], *CHOICES[1:])
