@@ -32,12 +32,17 @@ def wrapped_opcode(opcode: str) -> tuple[str, str] | None:
     return None
 
 
-def fresh(name: str, taken: Callable[[str], bool]) -> str:
-    """Return the first name of ``name``, ``name.1``, ``name.2``, … that is not taken."""
-    found, number = name, 0
+def fresh(name: str, taken: Callable[[str], bool], numbers: dict[str, int]) -> str:
+    """Return the first name of ``name``, ``name.1``, ``name.2``, … that is not taken.
+
+    ``numbers`` says where to go on counting each name, so that n of them take linear time: what was
+    taken is never free again.
+    """
+    found, number = name, numbers.get(name, 0)
     while taken(found):
         number += 1
         found = f"{name}.{number}"
+    numbers[name] = number
     return found
 
 
@@ -131,18 +136,19 @@ def _hidden(module: Module) -> frozenset[str]:
         return frozenset()
     chains = _chains(module)
     found: list[str] = []
-    before: list[str] = []
+    before: dict[str, None] = {}
     for computation in module.computations:
         if computation.name in chains and _reads_back(computation, chains[computation.name]):
-            before.append(computation.name)
+            before[computation.name] = None
             continue
         calls = [i.attributes["calls"] for i in computation.instructions if _is_start(i)]
-        if [name for name in calls if name in before] == before:
+        if [name for name in calls if name in before] == [*before]:
             found += before
-        before = []
+        before = {}
     taken = {c.name for c in module.computations}.difference(found)
+    numbers: dict[str, int] = {}
     for name in found:
-        if name != fresh(_WRAPPED, taken.__contains__):
+        if name != fresh(_WRAPPED, taken.__contains__, numbers):
             return frozenset()
         taken.add(name)
     return frozenset(found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 
 from hlo.attributes import Attribute
 from hlo.module import Computation, Instruction
@@ -36,7 +37,22 @@ _DEPTH = 60  # reading what is nested recurses
 _ANONYMOUS = "_"
 _GIVEN = having(GIVEN)
 
-Known = dict[str, Instruction]
+
+class Known(dict[str, Instruction]):
+    """Map names to the instructions above in a computation. They are only added, so that what was
+    counted once need not be counted again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[str, int] = {}  # where to go on counting fresh names
+        self._counted = self._parameters = 0
+
+    def parameter_count(self) -> int:
+        """Count the parameters: those that were added since the last call."""
+        added = islice(reversed(self.values()), len(self) - self._counted)
+        self._parameters += sum(instruction.opcode == "parameter" for instruction in added)
+        self._counted = len(self)
+        return self._parameters
 
 
 class ExpressionReader:
@@ -57,6 +73,9 @@ class ExpressionReader:
         self._computations = computations
         self._given: dict[tuple[str, str], Mapping[str, Attribute]] = {}
         self._unwritten: set[str] = set()  # computations that async sugar stands for
+        # Of the names of computations without one: those like it in the text, and how far counted.
+        self._declared: dict[str, frozenset[str]] = {}
+        self._numbers: dict[str, int] = {}
         self._depth = 0
         self._undefined_are_parameters = False
 
@@ -206,10 +225,8 @@ class ExpressionReader:
             self._source.fail(f"operand {name!r} is not defined above{hint}", place)
         if shape is None:
             self._source.fail(f"operand {name!r} needs its shape in front of it", place)
-        number = sum(instruction.opcode == "parameter" for instruction in known.values())
-        known[name] = Instruction(
-            name, shape, "parameter", attributes={"parameter_number": number}, offset=place
-        )
+        attributes = {"parameter_number": known.parameter_count()}
+        known[name] = Instruction(name, shape, "parameter", attributes=attributes, offset=place)
 
     def _nested(self, first: int, last: int, known: Known) -> str:
         match = _OPCODE.search(self._source.code, first, last)
@@ -221,7 +238,7 @@ class ExpressionReader:
         return self._anonymous(made, known)
 
     def _anonymous(self, made: Instruction, known: Known) -> str:
-        name = fresh(f"{made.opcode}.anon", known.__contains__)
+        name = fresh(f"{made.opcode}.anon", known.__contains__, known.numbers)
         known[name] = made._replace(name=name)
         return name
 
@@ -295,6 +312,9 @@ class ExpressionReader:
 
     def fresh_computation(self, name: str) -> str:
         """Return a name, taken nowhere in the text, for a computation that has none."""
-        declared = pattern(rf"(?<![\w.\-])({re.escape(name)}(?:\.\d++)?+):?+\s*+(?=[({{])")
-        taken = set(declared.findall(self._source.code))  # later ones too
-        return fresh(name, lambda n: n in self._computations or n in taken)
+        taken = self._declared.get(name)
+        if taken is None:
+            declared = pattern(rf"(?<![\w.\-])({re.escape(name)}(?:\.\d++)?+):?+\s*+(?=[({{])")
+            # Later ones, too.
+            taken = self._declared[name] = frozenset(declared.findall(self._source.code))
+        return fresh(name, lambda n: n in self._computations or n in taken, self._numbers)

@@ -140,7 +140,7 @@ class _ModuleReader:
             expected = "expected HloModule, a computation, or an instruction"
             hint = f"{expected}: this is the name of a file; hlo_oracle.load(path) reads it"
             source.fail(hint if _FILE_NAME.fullmatch(source.text) else expected, position)
-        found: Known = {}
+        found = Known()
         read.take_undefined_for_parameters()
         if _SHAPE.match(source.code, position):
             made, end = read.definition(_ANONYMOUS, position, found)
@@ -223,7 +223,7 @@ class _ModuleReader:
     def _body(self, position: int) -> tuple[Known, str, int]:
         """Read instructions up to the closing brace; return them, the root's name, and the end."""
         source = self._source
-        found: Known = {}
+        found = Known()
         roots: list[str] = []
         position = source.skip(position)
         while True:

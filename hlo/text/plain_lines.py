@@ -74,7 +74,7 @@ class LineReader:
         self._expressions = expressions
         self._continued = _CONTINUED.search(source.code) is not None
         self._heads = _Heads(shapes)
-        self._known: Known = {}
+        self._known = Known()
         self._spelled: dict[str, str] = {}  # names of known ones, as operands are spelled
         self._is_typed = False  # whether that is with their shapes
 

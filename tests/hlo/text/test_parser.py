@@ -280,6 +280,36 @@ def test_time_is_linear(unit: str, before: str) -> None:
     assert taken(40_000) < max(12 * taken(10_000), 150)
 
 
+_LINES = {
+    "computations without a name": (
+        "r{0} = f32[] reduce(x, c), dimensions={{0}}, to_apply="
+        "{{ a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }}"
+    ),
+    "starts": "q{0} = ((f32[2]), f32[2]) negate-start(x)\n d{0} = f32[2] negate-done(q{0})",
+    "elements": "e{0} = f32[] negate(t#0)",
+}
+
+
+@pytest.mark.parametrize("what", [*_LINES, "undefined"])
+def test_time_is_linear_in_names_that_are_made(what: str) -> None:
+    """Four times the text takes less than eight times as long."""
+
+    def text(count: int) -> str:
+        if what == "undefined":
+            shapes = ", ".join(["f32[]"] * count)
+            return f"({shapes}) tuple({', '.join(f'f32[] x{n}' for n in range(count))})"
+        start = "x = f32[2] parameter(0)\nt = (f32[]) parameter(1)\nc = f32[] constant(0)\n"
+        lines = "\n".join(_LINES[what].format(n) for n in range(count))
+        return f"HloModule m\nENTRY e {{\n{start}{lines}\n}}\n"
+
+    # The fewest that tell: much faster ones are measured with more of them.
+    count = 500 if what in ("elements", "undefined") else 200
+    short, long = text(count), text(4 * count)
+    hlo.parse(short)
+    most = 8 * cost(lambda: hlo.parse(short), 0)
+    assert cost(lambda: hlo.parse(long), most) < most
+
+
 def test_reading_leaves_nothing_to_the_garbage_collector() -> None:
     """Parsing makes no cyclic garbage: its objects go to the oldest generation without a
     collection, where garbage would stay for long."""
