@@ -45,7 +45,7 @@ def canonical_computations(module: Module, large_constants: bool) -> Iterator[st
 class _Printer:
     def __init__(self, module: Module, large_constants: bool) -> None:
         self._large = large_constants
-        self._bodies: dict[str, str] = {}  # callees stand before callers
+        self._bodies: dict[str, list[str]] = {}  # callees stand before callers
         self._computations = {c.name: c for c in module.computations}
         # A state that was handed on does not say what it is of: that stands there by name, and with
         # whatever else calls it. So do computations that such states enter or leave: alone, without
@@ -59,19 +59,22 @@ class _Printer:
         self._length = 0
 
     def lines(self, computation: Computation, as_written: bool) -> list[str]:
+        """Return the lines of the instructions, with the bodies that they call. Strings in them may
+        have line breaks of their own, which no indentation may follow."""
         instructions = computation.instructions if as_written else _post_order(computation)
         names = {instruction.name: f"tmp_{n}" for n, instruction in enumerate(instructions)}
         shapes = {instruction.name: _laid_out(instruction.shape) for instruction in instructions}
         carried = _carried(computation)
-        lines = []
+        lines: list[str] = []
         for instruction in instructions:
             root = "ROOT " if instruction.name == computation.root else ""
             start = f"  {root}{names[instruction.name]} = {shapes[instruction.name]}"
             operands = [f"{shapes[name]} {names[name]}" for name in instruction.operands]
             inside = self._inside(instruction, operands)
-            tail = self._tail(instruction, instruction.name in carried)
-            lines.append(f"{start} {instruction.opcode}({inside}){tail}")
-            self._length += len(lines[-1])
+            first = len(lines)
+            lines.append(f"{start} {instruction.opcode}({inside})")
+            self._add_tail(lines, instruction, instruction.name in carried)
+            self._length += sum(map(len, lines[first:]))
             if self._length > _LONGEST:
                 raise Unsupported(f"a canonical text of more than {_LONGEST} characters")
         return lines
@@ -84,33 +87,41 @@ class _Printer:
             return str(instruction.attributes["parameter_number"])
         return ", ".join(operands)
 
-    def _tail(self, instruction: Instruction, is_carried: bool) -> str:
-        """Format attributes, then called computations, then annotations."""
+    def _add_tail(self, lines: list[str], instruction: Instruction, is_carried: bool) -> None:
+        """Append attributes, then called computations, then annotations."""
         shown = IN_PARENTHESES.get(instruction.opcode)
         given = {name: v for name, v in instruction.attributes.items() if name != shown}
         if instruction.opcode in _GOING_ON and not is_carried:
             given.pop("calls", None)  # that of the async-start, and XLA compares the names
         own = [name for name in given if name not in COMPUTATION_ATTRIBUTES]
-        called = [name for name in given if name in COMPUTATION_ATTRIBUTES]
-        texts = [f"{name}={CODECS[name].show(given[name])}" for name in own]
-        texts += [f"{name}={self._called(given[name])}" for name in called]
-        return "".join(f", {text}" for text in (*texts, *_annotations(instruction.annotations)))
+        lines[-1] += "".join(f", {name}={CODECS[name].show(given[name])}" for name in own)
+        for name in given:
+            if name in COMPUTATION_ATTRIBUTES:
+                lines[-1] += f", {name}="
+                self._add_called(lines, given[name])
+        lines[-1] += "".join(f", {text}" for text in _annotations(instruction.annotations))
 
-    def _called(self, value: Attribute) -> str:
+    def _add_called(self, lines: list[str], value: Attribute) -> None:
         if isinstance(value, str):
-            return "\n  " + self._body(value)
+            lines += self._body(value)
+            return
         assert isinstance(value, tuple)
-        return "{\n  " + ",\n  ".join(self._body(str(name)) for name in value) + "\n}"
+        bodies = [self._body(str(name)) for name in value] or [["  "]]
+        lines[-1] += "{"
+        for body in bodies[:-1]:
+            lines += body
+            lines[-1] += ","
+        lines += (*bodies[-1], "}")
 
-    def _body(self, name: str) -> str:
+    def _body(self, name: str) -> list[str]:
+        """Return the lines of a called computation; its name alone if that stands by name."""
         if name in self._named:
-            return quoted(name)
+            return [f"  {quoted(name)}"]
         known = self._bodies.get(name)
         if known is None:
             lines = self.lines(self._computations[name], False)
-            known = "{\n  " + "\n".join(lines).replace("\n", "\n  ") + "\n  }"
-            self._bodies[name] = known
-        self._length += len(known)
+            known = self._bodies[name] = ["  {", *(f"  {line}" for line in lines), "  }"]
+        self._length += sum(map(len, known))
         return known
 
 

@@ -82,3 +82,26 @@ def test_unusual_text_reads_back(line: str) -> None:
     )
     for dialect in ("short", "long"):
         assert hlo.parse(hlo.format(module, dialect)) == module
+
+
+def test_line_breaks_in_strings_are_not_indented() -> None:
+    text = """HloModule m
+inner {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b), frontend_attributes={k="x
+y"}
+}
+middle {
+  x = f32[4] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=inner
+}
+ENTRY main {
+  x = f32[4] parameter(0)
+  ROOT r = f32[] call(x), to_apply=middle
+}
+"""
+    module = hlo.parse(hlo.format(hlo.parse(text), "canonical"))
+    found = [i.annotations for c in module.computations for i in c.instructions if i.annotations]
+    assert found == [{"frontend_attributes": '{k="x\ny"}'}] * 3
