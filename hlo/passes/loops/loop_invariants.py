@@ -15,7 +15,7 @@ where that is less work: loading the array in each trip costs time as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from hlo.module import Computation, Instruction, Module
@@ -142,7 +142,10 @@ class _Motion:
             for k, shape in enumerate(loop.state.elements)
         ]
         copies: dict[str, str] = {}
-        for inner in _cone(loop, chosen):
+        cone = _cone({i.name: i for i in loop.body.instructions}, chosen)
+        for inner in loop.body.instructions:
+            if inner.name not in cone:
+                continue
             if _is_read(inner):
                 copies[inner.name] = elements[integer(inner, "index")]
             else:
@@ -208,7 +211,7 @@ def _worth_moving(loop: Loop, has_effect: Callable[[Instruction], bool]) -> list
     others = (i for i in loop.body.instructions if i.name not in invariant)
     read = dict.fromkeys(name for i in others for name in i.operands if name in invariant)
     found = [invariant[name] for name in read]
-    return [i for i in found if _is_less_work(i, [*_cone(loop, [i])])]
+    return [i for i in found if _is_less_work(i, _cone(invariant, [i]).values())]
 
 
 def invariants(loop: Loop, has_effect: Callable[[Instruction], bool]) -> Mapping[str, Instruction]:
@@ -239,16 +242,22 @@ def _is_invariant(
     return instruction.opcode not in _NEVER and all(o in invariant for o in instruction.operands)
 
 
-def _cone(loop: Loop, wanted: list[Instruction]) -> Iterator[Instruction]:
-    """Yield the backward slice of invariants in the body: all producers and themselves."""
-    needed = {instruction.name for instruction in wanted}
-    for instruction in reversed(loop.body.instructions):
-        if instruction.name in needed and not _is_read(instruction):
-            needed.update(instruction.operands)
-    return (i for i in loop.body.instructions if i.name in needed)
+def _cone(
+    body: Mapping[str, Instruction], wanted: Collection[Instruction]
+) -> Mapping[str, Instruction]:
+    """Return the backward slice of invariants in a body, by name: all producers and themselves."""
+    found: dict[str, Instruction] = {}
+    todo = list(wanted)
+    while todo:
+        instruction = todo.pop()
+        if instruction.name not in found:
+            found[instruction.name] = instruction
+            if not _is_read(instruction):
+                todo += (body[name] for name in instruction.operands)
+    return found
 
 
-def _is_less_work(result: Instruction, cone: list[Instruction]) -> bool:
+def _is_less_work(result: Instruction, cone: Collection[Instruction]) -> bool:
     """Return whether loading an invariant in each trip costs less than computing it from its
     backward slice (``cone``).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cost import cost
 
 import hlo
 import interp
@@ -182,3 +183,19 @@ def test_an_element_of_another_tuple_is_not_handed_on() -> None:
     text = hlo.format(module).replace("%", "").replace("tuple(next, r, x)", "tuple(next, e, x)")
     module = hlo.parse(text)
     assert "tanh" in opcodes(moved(module), "body")
+
+
+def test_time_is_linear_in_the_invariants() -> None:
+    """Four times the invariants take less than eight times as long."""
+
+    def module(count: int) -> Module:
+        lines = "".join(
+            f"  a{n} = f32[4,4] sine(x)\n  b{n + 1} = f32[4,4] add(b{n}, a{n})\n"
+            for n in range(count)
+        )
+        return loop(f"b0 = f32[4,4] copy(z)\n{lines}", f"b{count}")
+
+    short, long = module(400), module(1600)
+    most = 8 * cost(lambda: loop_invariants(short), 0)
+    assert cost(lambda: loop_invariants(long), most) < most
+    assert opcodes(loop_invariants(short), "main").count("sine") == 400
