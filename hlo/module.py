@@ -86,6 +86,11 @@ class Module:
     attributes: Mapping[str, HeaderAttribute] = field(default_factory=dict)
     preamble: str = ""
     text: str = field(default="", compare=False)
+    _by_name: Mapping[str, Computation] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_name = {computation.name: computation for computation in self.computations}
+        object.__setattr__(self, "_by_name", by_name)
 
     def __repr__(self) -> str:
         return line(self)
@@ -99,7 +104,8 @@ class Module:
         return self.computation(self.entry_name)
 
     def computation(self, name: str) -> Computation:
-        return next(c for c in self.computations if c.name == name)
+        """Return the computation of a name; raise KeyError if there is none."""
+        return self._by_name[name]
 
     @property
     def instruction_count(self) -> int:
