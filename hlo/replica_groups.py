@@ -204,8 +204,10 @@ def _factors(mesh: MeshGroups) -> tuple[tuple[int, ...], list[int]]:
     the indices of those in ``along``. Raises ValueError for overlaps, and parts that do not divide
     an axis."""
     sizes = dict(mesh.axes)
-    if len(sizes) != len(mesh.axes) or any(size < 1 for size in sizes.values()):
+    if len(sizes) != len(mesh.axes):
         raise ValueError("expected axes of different names in a mesh")
+    if any(size < 1 for size in sizes.values()):
+        raise ValueError("expected a size of at least 1 of each axis in a mesh")
     # A boundary is the product of the factors before it; quotients of neighbours are the factors.
     # mesh['x'=8] {'x':(2)2} has 1, 2, 4 and 8: three factors of 2, the second of which is along.
     cuts = {name: {1, size} for name, size in sizes.items()}

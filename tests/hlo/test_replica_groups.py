@@ -103,6 +103,13 @@ def test_groups(text: str, groups: Any) -> None:
     assert id_count(found) == sum(map(len, groups))
 
 
+def test_errors_tell_sizes_of_axes_from_names() -> None:
+    with pytest.raises(ValueError, match="expected a size of at least 1 of each axis"):
+        check(read_groups("mesh['x'=0] {'x'}"))
+    with pytest.raises(ValueError, match="expected axes of different names"):
+        check(read_groups("mesh['x'=4,'x'=2] {'x'}"))
+
+
 @pytest.mark.parametrize("text", UNREADABLE)
 def test_what_is_no_group(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
