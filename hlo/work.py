@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import cast
 
 import numpy as np
 
-from hlo.attributes import ConvolutionDimensions
+from hlo.attributes import ConvolutionDimensions, Window
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import (
@@ -48,6 +49,8 @@ _SAME_ELEMENTS = of_family(ELEMENTWISE) | having(MOVES)
 _KINDS = {"f16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "c64": "f32", "c128": "f64"}
 _UNITS = {"bf16": "bf16", "s8": "s8", "u8": "s8"}  # types with a matrix unit of their own
 _PRODUCTS = having(PRODUCTS)
+# These apply a computation to elements, or to slices.
+_APPLYING = frozenset(("map", "reduce", "reduce-window", "scan", "scatter"))
 INTEGERS = frozenset(("s32", "s64"))  # kinds of operations on integers of up to so many bits
 
 # Operations by the type whose peak bounds them, and whether they are of products.
@@ -140,22 +143,36 @@ class Operations:
         """Count the operations of one instruction."""
         opcode = instruction.opcode
         if opcode == "while":
-            return self._times(trips(instruction, computation, self._computations), instruction)
-        if opcode in ("fusion", "call"):
-            return self._times(1, instruction)
-        if opcode in ("reduce", "reduce-window", "map", "scatter"):
-            return self._times(_applications(instruction, shapes), instruction)
+            count = trips(instruction, computation, self._computations)
+            return self._times(count, called(instruction))
+        if opcode in ("fusion", "call", "async-start"):
+            return self._times(1, called(instruction))
+        if opcode == "select-and-scatter":
+            return self._selections(instruction, shapes)
+        if opcode in _APPLYING:
+            return self._times(_applications(instruction, shapes), called(instruction))
         special = _SPECIAL.get(opcode)
         if special is not None:
             return special(instruction, shapes)
         return _elementwise(instruction)
 
-    def _times(self, count: int, instruction: Instruction) -> Counts:
-        """Count ``count`` evaluations of an instruction's callees."""
+    def _times(self, count: int, names: Iterable[str]) -> Counts:
+        """Count ``count`` evaluations of each of some computations."""
         found: dict[tuple[str, bool], float] = defaultdict(float)
-        for name in called(instruction):
+        for name in names:
             for kind, each in self._known[name].items():
                 found[kind] += each * count
+        return found
+
+    def _selections(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
+        """Count a select-and-scatter: a window of n elements selects one by n - 1 comparisons, and
+        an element of the source is scattered there."""
+        window, source = _window(instruction), _array(shapes[instruction.operands[1]])
+        others = math.prod(dimension.size for dimension in window.dimensions) - 1
+        select, scatter = (str(instruction.attributes[name]) for name in ("select", "scatter"))
+        found = dict(self._times(others * source.elements, (select,)))
+        for kind, count in self._times(source.elements, (scatter,)).items():
+            found[kind] = found.get(kind, 0.0) + count
         return found
 
 
@@ -235,11 +252,39 @@ _SPECIAL: Mapping[str, Callable[[Instruction, Mapping[str, Shape]], Counts]] = {
 
 
 def _applications(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
-    """Return how often a reduction, a map or a scatter applies its computation."""
+    """Return how often an instruction of _APPLYING applies its computation."""
     # The operands of a scatter are N arrays, the indices, and N arrays of updates.
-    which = -1 if instruction.opcode == "scatter" else 0
-    shape = shapes[instruction.operands[which]]
-    return shape.elements if isinstance(shape, ArrayShape) else 0
+    operand = _array(shapes[instruction.operands[-1 if instruction.opcode == "scatter" else 0]])
+    match instruction.opcode:
+        case "scan":  # to a slice at a time
+            (dimension,) = cast("tuple[int]", instruction.attributes["dimensions"])
+            return operand.dims[dimension]
+        case "reduce-window":
+            return _terms(_window(instruction), operand, leaves(instruction.shape)[0])
+        case _:
+            return operand.elements
+
+
+def _terms(window: Window, operand: ArrayShape, result: ArrayShape) -> int:
+    """Count the elements that windows add to their results, those of padding included.
+
+    Windows as long as their dimension are counted once: there is either one, or they make a
+    cumulative sum, where each result is its neighbour's and one element more.
+    """
+    count = 1
+    for extent, positions, dimension in zip(
+        operand.dims, result.dims, window.dimensions, strict=True
+    ):
+        is_whole = dimension.size >= extent
+        count *= max(extent, positions) if is_whole else positions * dimension.size
+    return count
+
+
+def _window(instruction: Instruction) -> Window:
+    """Return an instruction's window; that of a scalar is not written."""
+    window = instruction.attributes.get("window", Window())
+    assert isinstance(window, Window)
+    return window
 
 
 def _array(shape: Shape) -> ArrayShape:
