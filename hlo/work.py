@@ -28,7 +28,7 @@ from hlo.opcodes import (
     having,
     of_family,
 )
-from hlo.types import ArrayShape, ElementType, Shape, leaves
+from hlo.types import ArrayShape, ElementType, Shape, array_leaves, leaves
 from hlo.walk import called
 
 _ELEMENTARY = having(ELEMENTARY)
@@ -58,12 +58,9 @@ Counts = Mapping[tuple[str, bool], float]
 
 
 def byte_count(shape: Shape) -> int:
-    """Return the bytes of all arrays in a shape; tokens have none."""
-    return sum(
-        math.ceil(leaf.elements * leaf.element_type.bits / 8)
-        for leaf in leaves(shape)
-        if leaf.element_type.is_array
-    )
+    """Return the bytes of all arrays in a shape, in memory, where each element takes a byte or
+    more; tokens have none."""
+    return sum(leaf.elements * leaf.element_type.numpy.itemsize for leaf in array_leaves(shape))
 
 
 def bytes_read(computation: Computation, *, in_place: bool = False) -> int:

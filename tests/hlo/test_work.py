@@ -1,11 +1,12 @@
-"""Counts of operations are those of the definition of each instruction."""
+"""Counts of operations and bytes are those of the definition of each instruction."""
 
 from __future__ import annotations
 
 import pytest
 
 import hlo
-from hlo.work import Operations
+from hlo.types import C64, ELEMENT_TYPES, PRED, TOKEN, ArrayShape, Shape, TupleShape
+from hlo.work import Operations, byte_count
 
 COMPUTATIONS = """HloModule m
 sum { a = f32[] parameter(0)
@@ -73,3 +74,17 @@ def test_operations(line: str, expected: int) -> None:
     module = hlo.parse(f"{COMPUTATIONS}  ROOT {line}\n}}\n")
     hlo.verify(module)
     assert Operations(module).of("main") == {("f32", False): expected}
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        (ArrayShape(PRED, (3, 5)), 15),
+        (ArrayShape(C64), 8),
+        # Elements of less than a byte take one each in arguments, results and workspace.
+        (ArrayShape(ELEMENT_TYPES["s4"], (100,)), 100),
+        (TupleShape((ArrayShape(ELEMENT_TYPES["u2"], (7,)), ArrayShape(TOKEN))), 7),
+    ],
+)
+def test_bytes(shape: Shape, expected: int) -> None:
+    assert byte_count(shape) == expected

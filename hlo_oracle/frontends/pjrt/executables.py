@@ -8,6 +8,7 @@ from typing import Any
 
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape
+from hlo.work import byte_count
 from hlo_oracle.frontends.pjrt import element_types
 from hlo_oracle.frontends.pjrt.declarations import structure
 from hlo_oracle.frontends.pjrt.devices import MEMORY_KIND
@@ -170,9 +171,3 @@ def costs(program: Program) -> dict[str, float]:
     """Return the program's cost analysis: ``bytes accessed``, of arguments and results."""
     shapes = (*program.parameters, *program.results)
     return {"bytes accessed": float(sum(map(byte_count, shapes)))}
-
-
-def byte_count(shape: ArrayShape) -> int:
-    """Compute the bytes of an array of a shape; 0 for a token."""
-    element = shape.element_type
-    return shape.elements * element.numpy.itemsize if element.is_array else 0
