@@ -153,14 +153,12 @@ def _element_of_tuple(facts: ValueFacts, instruction: Instruction) -> Answer:
 def _tuple_of_elements(facts: ValueFacts, instruction: Instruction) -> Answer:
     """tuple(get-tuple-element(x, 0), …, get-tuple-element(x, n)) is x, if x has no other ones."""
     whole: set[str] = set()
-    for number, name in enumerate(instruction.operands):
+    for number in range(len(instruction.operands)):
         element = facts.operand(instruction, number)
         if element.opcode != "get-tuple-element" or element.attributes["index"] != number:
             return None
         whole.update(element.operands)
-        if len(whole) > 1 or name != element.name:
-            return None
-    if not whole:
+    if len(whole) != 1:
         return None
     return whole.pop() if _has_shape(facts, instruction) else None
 
