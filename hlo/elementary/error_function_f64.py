@@ -54,11 +54,11 @@ def erf(x: V, machine: Machine[V]) -> V:
     result = multiply(multiply(slope, falling), _sum(square)).high
     # Tiny x: 2/sqrt(pi) x, rounded once also where it is subnormal.
     k, m, _ = normalised(x, machine)
-    tiny = times_power_of_two(multiply_value(_SLOPE, m), _at_least(k, machine), machine)
+    tiny = times_power_of_two(multiply_value(_SLOPE, m), _clamped_exponent(k, machine), machine)
     result = machine.select(x < 2.0**-60, tiny, result)
     return machine.select(machine.equal(x, 0.0), x, machine.select(x > 6.0, 1.0, result))
 
 
-def _at_least(k: V, machine: Machine[V]) -> V:
+def _clamped_exponent(k: V, machine: Machine[V]) -> V:
     """Clamp an exponent to what ``times_power_of_two`` takes."""
     return machine.select(k < -1100.0, -1100.0, machine.select(k > 0.0, 0.0, k))

@@ -18,8 +18,8 @@ from hlo.elementary.double_double import (
     negative,
     select,
     two_sum,
+    veltkamp_split,
 )
-from hlo.elementary.double_double import veltkamp_split as veltkamp_split
 from hlo.elementary.exponential_f64 import horner_pairs, identity_if_tiny
 from hlo.elementary.machine import MANTISSA_BITS, ROUND, Machine, V, horner
 from hlo.elementary.pi import pi
