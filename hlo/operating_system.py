@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
+import signal
 import sys
 from types import ModuleType
 
@@ -48,6 +49,14 @@ def peak_memory() -> int | None:
         return None
     most: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024  # in bytes there, in KiB elsewhere
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal, or its number where it has none, as most real-time signals."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def keep_freed_memory() -> None:

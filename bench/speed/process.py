@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from hlo.operating_system import signal_name
+
 _ROOM = 4096  # bytes at the end of what the worker said that are read
 
 
@@ -100,7 +102,7 @@ class Process:
         """Describe how the process ended: by a signal, or with its last line of output."""
         status = self._process.wait()
         if status < 0:
-            return f"killed by {signal.Signals(-status).name}"
+            return f"killed by {signal_name(-status)}"
         descriptor = self._said.fileno()
         begin = max(0, os.fstat(descriptor).st_size - _ROOM)
         lines = os.pread(descriptor, _ROOM, begin).decode(errors="replace").splitlines()

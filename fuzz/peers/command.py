@@ -9,7 +9,6 @@ ended by a signal, or does not end in time, has crashed.
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,7 @@ import hlo
 from fuzz.peers.xla import Answer
 from hlo import archive
 from hlo.errors import ArgumentError
+from hlo.operating_system import signal_name
 from hlo.types import leaves
 from hlo.values import Array
 
@@ -71,7 +71,7 @@ class Command:
 def _failed(status: int, told: str) -> Answer:
     last = next((line for line in reversed(told.splitlines()) if line.strip()), "")
     if status < 0:
-        return Answer(crash=f"{signal.Signals(-status).name}: {last}")
+        return Answer(crash=f"{signal_name(-status)}: {last}")
     return Answer(error=last or f"exit status {status}")
 
 

@@ -18,7 +18,7 @@ _OWN = re.compile(
 )
 _SOURCE = re.compile(r"\b\w++\.cc:\d++\]", re.ASCII)  # where XLA's own check failed
 _HEADER = re.compile(r"\b(\w++\.h):\d++\]", re.ASCII)  # in one of what many functions call
-_ENDED = re.compile(r"SIG[A-Z]++\Z|exit |no answer")  # without a place
+_ENDED = re.compile(r"SIG[A-Z]++\Z|signal |exit |no answer")  # without a place
 _FUNCTION = re.compile(r" in ([\w:.~]++(?:\(\w++\))?|generated code)\Z", re.ASCII)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from signal import Signals
 from typing import Generic, TypeVar
 
 from fuzz.worker_pool.stack import Frame
+from hlo.operating_system import signal_name
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class Death:
     ``status``, or killed after ``limit`` seconds. ``lines`` are the last of its output; ``frames``
     is its stack at a fatal signal, innermost frame first, if the pool records stacks."""
 
-    signal: Signals | None = None
+    signal: int | None = None
     status: int | None = None
     limit: float | None = None
     lines: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Death:
         """Name the cause: ``SIGSEGV``, ``exit 1`` or ``no answer in 30 s``."""
         if self.limit is not None:
             return f"no answer in {self.limit:g} s"
-        return f"exit {self.status}" if self.signal is None else self.signal.name
+        return f"exit {self.status}" if self.signal is None else signal_name(self.signal)
 
     def __str__(self) -> str:
         return ": ".join((self.cause, *self.lines[-1:]))

@@ -159,6 +159,6 @@ def _death(code: int, limit: float | None, output: list[str]) -> Death:
     told = tuple(line.strip() for line in lines if line.strip())[-_MOST_LINES:]
     if limit is not None:
         return Death(limit=limit, lines=told, frames=frames)
-    if -code in signal.valid_signals():
-        return Death(signal.Signals(-code), lines=told, frames=frames)
+    if code < 0:
+        return Death(-code, lines=told, frames=frames)
     return Death(status=code, lines=told, frames=frames)

@@ -60,6 +60,7 @@ def test_results_come_back_in_their_types(tmp_path: Path) -> None:
     [
         ("sys.exit('no room for m')", 60.0, "error", "no room for m"),
         ("os.abort()", 60.0, "crash", "SIGABRT"),
+        ("os.kill(os.getpid(), 40)", 60.0, "crash", "signal 40"),  # of real time, without a name
         ("time.sleep(60)", 1.0, "crash", "no answer in 1 s"),
         ("sys.exit(0)", 60.0, "error", "no results"),
     ],

@@ -65,6 +65,7 @@ def _leave_later() -> int:
 
 _ORDERS: dict[str, Callable[..., object]] = {
     "abort": _abort,
+    "end by": lambda number: os.kill(os.getpid(), number),
     "hang": _hang,
     "hang with a child": _hang_with_a_child,
     "raise": _raise,
@@ -133,6 +134,7 @@ def test_many_bytes_go_there_and_back(pool: WorkerPool[object]) -> None:
     ("task", "death"),
     [
         (("abort",), "SIGABRT: the end is near"),
+        (("end by", 40), "signal 40"),  # of real time, without a name
         (("leave",), "exit 3"),
         (("hang",), "no answer in 2 s"),
         (("raise",), "exit 1: ValueError: not that"),
