@@ -12,6 +12,7 @@ from fuzz.reducer.search import Case
 from hlo.literal import Literal
 from hlo.module import Module
 from hlo.values import Array
+from interp.exact.conversion import type_of
 from interp.values import Value
 
 Change = Callable[[Array], Iterator[Array]]
@@ -129,15 +130,23 @@ def _rounded(array: Array) -> Iterator[Array]:
 
 def complexity(array: Array) -> int:
     """Measure how long an array is to read: 0 for zeros, 1 for ones, else the length of its
-    numbers."""
+    numbers. A zero with a sign is not simple."""
     values = array.reshape(-1)
     zeros = np.asarray(values == np.zeros((), array.dtype))
-    negative = np.signbit(values) if array.dtype.kind == "f" else np.zeros(len(values), bool)
-    ones = np.asarray(values == np.ones((), array.dtype))
+    negative = _has_negative_zero(values)
+    ones = np.asarray(values == np.ones((), array.dtype)) & ~negative
     rest = values[~(zeros & ~negative) & ~ones]
     if len(rest) > 256:  # of many numbers, how many there are
         return int(ones.sum()) + 20 * len(rest)
     return int(ones.sum()) + sum(1 + _length(x) for x in rest)
+
+
+def _has_negative_zero(values: Array) -> Array:
+    if values.dtype.kind == "c":
+        return _has_negative_zero(values.real) | _has_negative_zero(values.imag)
+    if not type_of(values).is_float:
+        return np.zeros(values.shape, np.bool_)
+    return np.asarray((values == 0) & np.signbit(values))
 
 
 def _length(element: Any) -> int:

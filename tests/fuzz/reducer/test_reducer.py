@@ -13,10 +13,11 @@ import fuzz
 import hlo
 from fuzz.reducer import cutting, in_processes
 from fuzz.reducer.delta_debugging import minimal
-from fuzz.reducer.numbers import complexity
-from fuzz.reducer.search import Progress
+from fuzz.reducer.numbers import complexity, simpler_numbers
+from fuzz.reducer.search import Case, Progress
 from hlo.errors import ArgumentError
 from hlo.module import Module
+from hlo.types import ELEMENT_TYPES
 
 X, Y, Z = np.random.default_rng(0).standard_normal((3, 4, 4), dtype=np.float32)
 
@@ -225,6 +226,14 @@ def test_time_ends_it() -> None:
     module = hlo.parse(INSIDE)
     is_interesting = shows("multiply", wrong_if_positive)
     assert fuzz.reduce(module, (X,), is_interesting, seconds=0)[0] == module
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16", "f8e4m3fn", "c64"])
+def test_a_zero_with_a_sign_becomes_one_without(kind: str) -> None:
+    dtype = ELEMENT_TYPES[kind].numpy
+    module = hlo.parse(f"HloModule m\nENTRY e {{ ROOT x = {kind}[2] parameter(0) }}")
+    found = [x.arrays[0] for x in simpler_numbers(Case(module, (np.array([-0.0, 0], dtype),)))]
+    assert any(not np.signbit(x.real.astype(np.float64)).any() and not x.any() for x in found)
 
 
 def test_shorter_numbers_are_simpler() -> None:
