@@ -144,6 +144,14 @@ def test_an_attention_whose_mask_is_causal() -> None:
     scores = np.where(np.tri(4, dtype=bool), query @ query.swapaxes(2, 3) / np.sqrt(8), -np.inf)
     weights = np.exp(scores)
     assert np.allclose(result, weights / weights.sum(-1, keepdims=True) @ query, atol=1e-5)
+
+
+def test_divisors_of_the_least_number() -> None:
+    """Its absolute value is itself."""
+    least = -(2**31)
+    x, y = np.array([least, 1, least, 12, 0], "int32"), np.array([1, least, least, -18, 0], "int32")
+    assert np.abs(of("gcd", x.dtype, x, y)).tolist() == [1, 1, least, 6, 0]
+    assert of("lcm", x.dtype, x, y).tolist() == [least, least, least, 36, 0]
     assert np.allclose(logarithms, np.log(weights.sum(-1)), atol=1e-5)
 
 

@@ -192,14 +192,37 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 def _polygamma(result: Any, order: int, x: Any) -> Any:
     x = jnp.asarray(x, result)
-    return jax.scipy.special.polygamma(order, x) if order else jax.scipy.special.digamma(x)
+    return jax.scipy.special.polygamma(order, x) if order else _digamma(x)
+
+
+def _gcd(x: Any, y: Any) -> Any:
+    """Compute greatest common divisors by Euclid's algorithm.
+
+    The absolute value of the least number of a type is negative, so is that of its divisors then:
+    ``jax.numpy.gcd``, which orders both operands in each step, does not end for these.
+    """
+
+    def step(operands: tuple[Any, Any]) -> tuple[Any, Any]:
+        x, y = operands
+        goes_on = x != 0
+        rest = lax.rem(y, jnp.where(goes_on, x, jnp.ones((), x.dtype)))
+        return jnp.where(goes_on, rest, x), jnp.where(goes_on, x, y)
+
+    x, y = jnp.broadcast_arrays(jnp.abs(x), jnp.abs(y))
+    return lax.while_loop(lambda operands: jnp.any(operands[0] != 0), step, (x, y))[1]
+
+
+def _lcm(x: Any, y: Any) -> Any:
+    divisor = _gcd(x, y)
+    quotient = lax.div(*jnp.broadcast_arrays(x, jnp.where(divisor == 0, 1, divisor)))
+    return jnp.where(divisor == 0, 0, jnp.abs(quotient * y)).astype(x.dtype)
 
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "add": _add, "atan2": jnp.arctan2, "bitwise_and": jnp.bitwise_and,
     "bitwise_or": jnp.bitwise_or, "bitwise_xor": jnp.bitwise_xor, "copysign": jnp.copysign,
     "div": _div, "floor_divide": jnp.floor_divide, "fmax": jnp.fmax, "fmin": jnp.fmin,
-    "gcd": jnp.gcd, "igamma": lax.igamma, "igammac": lax.igammac, "lcm": jnp.lcm,
+    "gcd": _gcd, "igamma": lax.igamma, "igammac": lax.igammac, "lcm": _lcm,
     "hypot": jnp.hypot, "lerp": _lerp, "maximum": jnp.maximum, "minimum": jnp.minimum,
     "mul": jnp.multiply, "nextafter": jnp.nextafter, "pow": jnp.power,
     "remainder": jnp.remainder, "rsub": _rsub, "special_zeta": lax.zeta, "sub": _sub,
