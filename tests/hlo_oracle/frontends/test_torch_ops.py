@@ -136,14 +136,11 @@ def test_the_sign_of_nan_is_zero() -> None:
     assert of("sign", F32, np.array([np.nan, -2, 0], F32)).tolist() == [0, -1, 0]
 
 
-def test_an_attention_whose_mask_is_causal() -> None:
-    query = numbers(1, 2, 4, 8)
-    result, logarithms = of(
-        "_scaled_dot_product_flash_attention_for_cpu", F32, query, query, query, 0.0, True
-    )
-    scores = np.where(np.tri(4, dtype=bool), query @ query.swapaxes(2, 3) / np.sqrt(8), -np.inf)
-    weights = np.exp(scores)
-    assert np.allclose(result, weights / weights.sum(-1, keepdims=True) @ query, atol=1e-5)
+@pytest.mark.parametrize("name", ["bitwise_right_shift", "__rshift__"])
+def test_numbers_without_a_sign_have_none_to_shift_in(name: str) -> None:
+    x, by = np.array([200, 128, 100, 255], "uint8"), np.array([1, 7, 1, 8], "uint8")
+    assert of(name, x.dtype, x, by).tolist() == [100, 1, 50, 0]
+    assert of(name, I64, np.array([-8, 8]), 1).tolist() == [-4, 4]
 
 
 def test_divisors_of_the_least_number() -> None:

@@ -237,9 +237,9 @@ OPS: dict[str, Operation] = {
     "polygamma": typed(_polygamma),
     "fmod": _shift(lax.rem),
     "bitwise_left_shift": _shift(lax.shift_left),
-    "bitwise_right_shift": _shift(lax.shift_right_arithmetic),
+    "bitwise_right_shift": promoted(jnp.right_shift),  # logical if unsigned
     "__lshift__": _shift(lax.shift_left),
-    "__rshift__": _shift(lax.shift_right_arithmetic),
+    "__rshift__": promoted(jnp.right_shift),
     "pow.Tensor_Scalar": typed(_power_of_scalar),
     "abs": unpromoted(jnp.abs),
     "addcdiv": partial(_addc, combine=jnp.true_divide),
