@@ -161,6 +161,15 @@ def test_a_row_that_is_masked_as_a_whole_attends_to_nothing() -> None:
         result, logarithms = of(name, F32, query, query, query, attn_mask=given)
         assert np.allclose(result[0, 0], [query[0, 0, 0], [0, 0, 0]], atol=1e-6)
         assert np.isfinite(logarithms).all()
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_the_angle_of_a_real_number_is_zero_or_a_half_turn(kind: str) -> None:
+    x = np.array([-0.0, 0, 2, -2, np.nan], kind)
+    expected = np.array([0, 0, 0, np.pi, np.nan], kind)
+    assert np.array_equal(of("angle", x.dtype, x), expected, equal_nan=True)
+    assert of("angle", F32, np.array([-3, 3])).tolist() == [F32.type(np.pi), 0]
+    assert np.isclose(of("angle", F32, np.array([1j], "complex64")), np.pi / 2)
         gradients = of(
             f"{name}_backward", F32, np.ones_like(query), query, query, query, result, logarithms,
             0.0, False, attn_mask=given,

@@ -93,8 +93,17 @@ def _converted(x: Any, dtype: Any) -> Any:
 
 
 def _sign(x: Any) -> Any:
-    # NumPy's sign of NaN is NaN, PyTorch's is 0.
-    return jnp.where(jnp.isnan(x), 0, jnp.sign(x)) if _is_inexact(x) else jnp.sign(x)
+    # NumPy's sign of NaN is NaN, and that of -0 is -0; PyTorch's is 0.
+    return jnp.asarray(x > 0, x.dtype) - jnp.asarray(x < 0, x.dtype)
+
+
+def _angle(result: Any, x: Any) -> Any:
+    """Compute the angle of a number: that of a real one is 0 for -0, too, unlike that of a complex
+    one."""
+    if jnp.iscomplexobj(x):
+        return jnp.angle(x)
+    x = jnp.asarray(x, result)
+    return jnp.where(x < 0, jnp.asarray(jnp.pi, result), jnp.where(jnp.isnan(x), x, 0))
 
 
 def _relu(x: Any) -> Any:
@@ -244,7 +253,7 @@ OPS: dict[str, Operation] = {
     "abs": unpromoted(jnp.abs),
     "addcdiv": partial(_addc, combine=jnp.true_divide),
     "addcmul": partial(_addc, combine=jnp.multiply),
-    "angle": unpromoted(jnp.angle),
+    "angle": typed(_angle),
     "bitwise_not": unpromoted(jnp.invert),
     "ceil": _rounded(jnp.ceil),
     "floor": _rounded(jnp.floor),
