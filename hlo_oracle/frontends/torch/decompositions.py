@@ -6,11 +6,13 @@ formulas of others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import torch
+from torch._C import DispatchKey
 from torch._decomp import core_aten_decompositions, get_decompositions
 
 from hlo_oracle.frontends.torch import factorizations, strided, windows
@@ -68,6 +70,29 @@ def table() -> Decompositions:
     wanted = [getattr(torch.ops.aten, name) for name in _MORE if hasattr(torch.ops.aten, name)]
     found = {**core_aten_decompositions(), **get_decompositions(wanted), **own}
     return {op: how for op, how in found.items() if str(op) not in _WITHOUT}
+
+
+@contextmanager
+def without_those_of_autograd() -> Iterator[None]:
+    """Leave out operations of ``_WITHOUT`` where gradients are taken, too.
+
+    PyTorch registers some decompositions as kernels of Autograd in Python, which AOTAutograd takes
+    before it looks at any table.
+    """
+    taken = []
+    for name in _WITHOUT:
+        _, packet, overload = name.split(".")
+        op = getattr(getattr(torch.ops.aten, packet), overload)
+        kernel = op.py_kernels.pop(DispatchKey.Autograd, None)
+        if kernel is not None:
+            taken.append((op, kernel))
+            op._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        for op, kernel in taken:
+            op.py_kernels[DispatchKey.Autograd] = kernel
+            op._dispatch_cache.clear()
 
 
 def early() -> Decompositions:

@@ -66,13 +66,19 @@ def compiler(options: Options, history: History) -> Callable[..., Any]:
 
         return compiled
 
-    chosen: Callable[..., Any] = aot_autograd(
+    traced: Callable[..., Any] = aot_autograd(
         fw_compiler=compile_as("forward"),
         bw_compiler=compile_as("backward"),
         inference_compiler=compile_as("inference"),
         decompositions=decompositions.table(),
         partition_fn=min_cut_rematerialization_partition,
     )
+
+    def chosen(module: GraphModule, inputs: Sequence[Any], **named: Any) -> Callable[..., Any]:
+        with decompositions.without_those_of_autograd():
+            compiled: Callable[..., Any] = traced(module, inputs, **named)
+        return compiled
+
     return chosen
 
 

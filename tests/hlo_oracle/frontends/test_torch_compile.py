@@ -83,6 +83,17 @@ def test_a_step_through_attention_as_transformers_write_it() -> None:
     torch.testing.assert_close(other.weight.grad, one.weight.grad, rtol=1e-4, atol=1e-4)
 
 
+def test_operations_whose_decomposition_is_wrong_are_not_decomposed() -> None:
+    """PyTorch registers it with Autograd, too, and has it again where this backend is done."""
+    target = torch.tensor([[1, 0, -1], [-1, 0, 0]])
+    op = torch.ops.aten.multilabel_margin_loss_forward.default
+    before = dict(op.py_kernels)
+    for needs_gradient in (False, True):
+        x = torch.tensor([[0.1, 0.5, 0.3], [2, 1, 0]], requires_grad=needs_gradient)
+        assert_same(lambda x: F.multilabel_margin_loss(x * 1, target), x)
+    assert op.py_kernels == before
+
+
 def test_random_numbers_are_those_of_the_seed() -> None:
     def noisy(x: Any) -> Any:
         return F.dropout(x, 0.5) + torch.rand_like(x) * torch.randn(4)
