@@ -157,6 +157,25 @@ def test_distances_of_all_pairs_and_their_gradients(p: float) -> None:
         step = numbers(4, 3)[::-1] * F32.type(1e-3)
         moved = of("_cdist_forward", F32, x + step, y, p, None).sum() - distance.sum()
         gradient = of("_cdist_backward", F32, np.ones_like(distance), x, y, p, distance)
+@pytest.mark.parametrize(
+    ("offsets", "expected", "places"),
+    [
+        ([0, 1], [[NAN, 1], [2, NAN]], [[0, 0], [1, 1]]),
+        ([0], [[NAN, 1]], [[0, 0]]),  # only as the first is NaN the largest
+        ([0, 2], [[NAN, 1], [0, 0]], [[0, 0], [-1, -1]]),
+    ],
+)
+def test_nan_is_the_largest_of_a_bag_that_begins_with_it(
+    offsets: list[int], expected: Any, places: Any
+) -> None:
+    weight = np.array([[NAN, 1], [2, NAN]], F32)
+    result, _, _, best = of(
+        "_embedding_bag", F32, weight, np.array([0, 1]), np.array(offsets), False, 2
+    )
+    assert np.array_equal(result, expected, equal_nan=True)
+    assert best.tolist() == places
+
+
         assert np.isclose((gradient * step).sum(), moved, 5e-2, 1e-5)
 
 

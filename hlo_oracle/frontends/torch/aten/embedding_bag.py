@@ -49,16 +49,29 @@ def _embedding_bag(
 
 
 def _largest(rows: Any, bags: Any, counts: Any, indices: Any, count: int) -> tuple[Any, Any]:
-    """Pick each bag's largest elements, 0 of an empty bag, and the indices of their rows."""
+    """Pick each bag's largest elements, 0 of an empty bag, and the indices of their rows.
+
+    An element takes the place of those before it if it is larger: so NaN is the largest one where
+    it is the first, and is passed over elsewhere.
+    """
+    end, columns = rows.shape
+    if not end:
+        return jnp.zeros((count, columns), rows.dtype), jnp.full(
+            (count, columns), -1, indices.dtype
+        )
+    at = jnp.where(counts, jnp.arange(end), end)
+    begins = jnp.full(count, end, at.dtype).at[bags].min(at)
     lowest = jnp.asarray(-jnp.inf, rows.dtype)
-    kept = jnp.where(counts[:, None], rows, lowest)
-    best = jnp.full((count, rows.shape[1]), lowest).at[bags].max(kept)
-    is_best = (kept == best[bags]) & counts[:, None]
-    at = jnp.where(is_best, jnp.arange(rows.shape[0])[:, None], rows.shape[0])
-    first = jnp.full(best.shape, rows.shape[0], at.dtype).at[bags].min(at)
-    found = jnp.take(indices, jnp.minimum(first, max(rows.shape[0] - 1, 0)), mode="clip")
-    empty = first == rows.shape[0]
-    return jnp.where(empty, jnp.zeros((), rows.dtype), best), jnp.where(empty, -1, found)
+    kept = jnp.where(counts[:, None] & ~jnp.isnan(rows), rows, lowest)
+    best = jnp.full((count, columns), lowest).at[bags].max(kept)
+    place = jnp.full(best.shape, end, at.dtype)
+    place = place.at[bags].min(jnp.where(kept == best[bags], at[:, None], end))
+    last = end - 1
+    starts_with_nan = jnp.isnan(rows[jnp.minimum(begins, last)])
+    place = jnp.where(starts_with_nan, begins[:, None], place)
+    empty, place = place == end, jnp.minimum(place, last)
+    values = jnp.take_along_axis(rows, place, axis=0)
+    return jnp.where(empty, jnp.zeros((), rows.dtype), values), jnp.where(empty, -1, indices[place])
 
 
 def _backward(
