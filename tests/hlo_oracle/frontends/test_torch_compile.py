@@ -94,6 +94,16 @@ def test_operations_whose_decomposition_is_wrong_are_not_decomposed() -> None:
     assert op.py_kernels == before
 
 
+def test_products_with_powers_of_two_that_are_subnormal_are_rounded_once() -> None:
+    for dtype, x, exponent in (
+        (torch.float32, [1.5, 1.25, 1e-40], [-149, -127, 200]),
+        (torch.float64, [1 + 2**-52, 1e-310], [-1073, 1100]),
+    ):
+        given = torch.tensor(x, dtype=dtype), torch.tensor(exponent)
+        actual = compiled(lambda x, exponent: torch.ldexp(x * 1, exponent))(*given)
+        assert actual.tolist() == torch.ldexp(*given).tolist()
+
+
 def test_random_numbers_are_those_of_the_seed() -> None:
     def noisy(x: Any) -> Any:
         return F.dropout(x, 0.5) + torch.rand_like(x) * torch.randn(4)

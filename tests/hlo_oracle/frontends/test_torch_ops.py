@@ -163,6 +163,27 @@ def test_a_row_that_is_masked_as_a_whole_attends_to_nothing() -> None:
         assert np.isfinite(logarithms).all()
 
 
+@pytest.mark.parametrize(
+    ("kind", "x", "exponent"),
+    [
+        ("float32", 1e-3, 130),  # the power is no number of its type
+        ("float32", -1, 128),
+        ("float32", 1, 2**40),
+        ("float32", -3, -(2**40)),
+        ("float64", 1e-300, 1100),
+        ("float16", 3, -20),
+        ("float16", 2**-14, 29),
+    ],
+)
+def test_products_with_powers_of_two_are_rounded_once(kind: str, x: float, exponent: int) -> None:
+    number = np.array([x, np.inf, 0, np.nan], kind)
+    exponent_in_range = np.clip(exponent, -9999, 9999)
+    with np.errstate(over="ignore", under="ignore"):
+        expected = np.ldexp(number, exponent_in_range)
+    found = of("ldexp", number.dtype, number, np.array([exponent]))
+    assert np.array_equal(found, expected, equal_nan=True)
+
+
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_the_angle_of_a_real_number_is_zero_or_a_half_turn(kind: str) -> None:
     x = np.array([-0.0, 0, 2, -2, np.nan], kind)

@@ -204,6 +204,28 @@ def _polygamma(result: Any, order: int, x: Any) -> Any:
     return jax.scipy.special.polygamma(order, x) if order else _digamma(x)
 
 
+def _ldexp(result: Any, x: Any, exponent: Any) -> Any:
+    """Multiply by a power of two, rounded once: the power itself may be out of range."""
+    x = jnp.asarray(x, result)
+    if _is_inexact(exponent):
+        return x * jnp.exp2(jnp.asarray(exponent, result))
+    fraction, own = jnp.frexp(x)
+    limits = jnp.finfo(result)  # type: ignore[no-untyped-call]
+    # Sums that are larger or smaller have the same results: infinity and 0.
+    least, most = limits.minexp - limits.nmant - 2, limits.maxexp + 1
+    bound = most - 2 * least  # more than any sum of x's exponent and one that counts
+    total = jnp.clip(own + jnp.clip(exponent.astype("int64"), -bound, bound), least, most)
+    half = total // 2  # exact, as 0.5 <= |fraction| < 1, and half of the range is normal
+    return fraction * _power_of_two(half, result) * _power_of_two(total - half, result)
+
+
+def _power_of_two(exponent: Any, dtype: Any) -> Any:
+    """Make normal powers of two of their bits."""
+    limits = jnp.finfo(dtype)  # type: ignore[no-untyped-call]
+    bits = (exponent + (1 - limits.minexp)).astype(f"int{limits.bits}") << limits.nmant
+    return lax.bitcast_convert_type(bits, dtype)
+
+
 def _gcd(x: Any, y: Any) -> Any:
     """Compute greatest common divisors by Euclid's algorithm.
 
@@ -242,7 +264,7 @@ OPS: dict[str, Operation] = {
     **{name: promoted(function) for name, function in (_UNARY | _BINARY).items()},
     **{name: compared(getattr(operator, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     "frexp": unpromoted(_frexp),
-    "ldexp": promoted(lambda x, exponent: x * jnp.exp2(exponent)),
+    "ldexp": typed(_ldexp),
     "polygamma": typed(_polygamma),
     "fmod": _shift(lax.rem),
     "bitwise_left_shift": _shift(lax.shift_left),
