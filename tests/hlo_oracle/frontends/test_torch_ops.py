@@ -184,13 +184,11 @@ def test_products_with_powers_of_two_are_rounded_once(kind: str, x: float, expon
     assert np.array_equal(found, expected, equal_nan=True)
 
 
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_the_angle_of_a_real_number_is_zero_or_a_half_turn(kind: str) -> None:
-    x = np.array([-0.0, 0, 2, -2, np.nan], kind)
-    expected = np.array([0, 0, 0, np.pi, np.nan], kind)
-    assert np.array_equal(of("angle", x.dtype, x), expected, equal_nan=True)
-    assert of("angle", F32, np.array([-3, 3])).tolist() == [F32.type(np.pi), 0]
-    assert np.isclose(of("angle", F32, np.array([1j], "complex64")), np.pi / 2)
+def test_the_digamma_function_has_limits_at_the_two_zeros() -> None:
+    x = np.array([0, -0.0, -1, 1], F32)
+    for found in (of("digamma", F32, x), of("polygamma", F32, 0, x)):
+        assert found[:2].tolist() == [-np.inf, np.inf] and np.isnan(found[2])
+        assert np.isclose(found[3], -np.euler_gamma)
         gradients = of(
             f"{name}_backward", F32, np.ones_like(query), query, query, query, result, logarithms,
             0.0, False, attn_mask=given,

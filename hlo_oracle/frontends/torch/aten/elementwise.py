@@ -175,10 +175,15 @@ def _test(function: Any) -> Operation:
     return unpromoted(lambda x: function(x) if _is_inexact(x) else _false(x))
 
 
+def _digamma(x: Any) -> Any:
+    # JAX's formula is NaN at all poles; PyTorch's has a limit at each zero.
+    return jnp.where(x == 0, jnp.copysign(jnp.asarray(jnp.inf, x.dtype), -x), lax.digamma(x))
+
+
 _UNARY: dict[str, Callable[..., Any]] = {
     "acos": jnp.arccos, "acosh": jnp.arccosh, "asin": jnp.arcsin, "asinh": jnp.arcsinh,
     "atan": jnp.arctan, "atanh": jnp.arctanh, "cos": jnp.cos, "cosh": jnp.cosh,
-    "digamma": jax.scipy.special.digamma, "erf": lax.erf, "erfc": lax.erfc, "erfinv": lax.erf_inv,
+    "digamma": _digamma, "erf": lax.erf, "erfc": lax.erfc, "erfinv": lax.erf_inv,
     "exp": jnp.exp, "exp2": jnp.exp2, "expm1": jnp.expm1, "gelu": _gelu,
     "i0": jax.scipy.special.i0, "special_i0e": jax.scipy.special.i0e,
     "special_ndtri": jax.scipy.special.ndtri, "special_i1": jax.scipy.special.i1,
@@ -197,11 +202,6 @@ def _polar(size: Any, angle: Any) -> Any:
 def _frexp(x: Any) -> tuple[Any, Any]:
     fraction, exponent = jnp.frexp(x)
     return fraction, exponent
-
-
-def _polygamma(result: Any, order: int, x: Any) -> Any:
-    x = jnp.asarray(x, result)
-    return jax.scipy.special.polygamma(order, x) if order else _digamma(x)
 
 
 def _ldexp(result: Any, x: Any, exponent: Any) -> Any:
@@ -224,6 +224,11 @@ def _power_of_two(exponent: Any, dtype: Any) -> Any:
     limits = jnp.finfo(dtype)  # type: ignore[no-untyped-call]
     bits = (exponent + (1 - limits.minexp)).astype(f"int{limits.bits}") << limits.nmant
     return lax.bitcast_convert_type(bits, dtype)
+
+
+def _polygamma(result: Any, order: int, x: Any) -> Any:
+    x = jnp.asarray(x, result)
+    return jax.scipy.special.polygamma(order, x) if order else _digamma(x)
 
 
 def _gcd(x: Any, y: Any) -> Any:
