@@ -87,6 +87,17 @@ def test_places_in_sorted_rows() -> None:
     assert of("searchsorted.Tensor", I64, np.array([2, 3, 1]), 2, sorter=sorter) == 1
 
 
+@pytest.mark.parametrize("right", [False, True])
+def test_places_of_nan_and_among_them(right: bool) -> None:
+    """A boundary is passed unless a comparison holds: NaN passes all, and NaN is passed."""
+    values = np.array([NAN, 3, 2, -1], F32)
+    expected = [3, 3, 3 if right else 1, 0]
+    for name, given in ("searchsorted", [0, 1]), ("bucketize", [1, 0]):
+        operands = [np.array([1, 2, NAN], F32), values]
+        found = of(name, I64, *(operands[n] for n in given), right=right)
+        assert found.tolist() == expected
+
+
 def test_linear_indices_below_zero_count_from_the_end() -> None:
     x = np.arange(6).reshape(2, 3)
     assert of("take", I64, x, np.array([-1, 0])).tolist() == [5, 0]

@@ -7,10 +7,8 @@ nearest element, and a write is dropped, as in HLO.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -198,16 +196,28 @@ def _topk(
 
 
 def _searched(boundaries: Any, values: Any, right: bool) -> Any:
-    """Find the place of each value in sorted boundaries, by rows if those have several."""
-    search = partial(jnp.searchsorted, side="right" if right else "left")
+    """Find the place of each value in sorted boundaries, by rows if those have several.
+
+    It is ATen's search: a boundary is passed unless it is larger (or, from the left, equal), and so
+    is each one for NaN, and NaN for each value.
+    """
     values = jnp.asarray(values)
-    if boundaries.ndim == 1:
-        return search(boundaries, values).astype("int64")
     if 0 in (boundaries.size, values.size):
         return jnp.zeros(values.shape, "int64")
-    rows = boundaries.reshape(-1, boundaries.shape[-1])
-    found = jax.vmap(search)(rows, values.reshape(rows.shape[0], -1))
-    return found.reshape(values.shape).astype("int64")
+    count = boundaries.shape[-1]
+    rows = boundaries.reshape(-1, count)
+    wanted = values.reshape(rows.shape[0], -1)
+
+    def halved(_: Any, bounds: tuple[Any, Any]) -> tuple[Any, Any]:
+        start, end = bounds
+        middle = (start + end) // 2
+        found = jnp.take_along_axis(rows, jnp.minimum(middle, count - 1), axis=1)
+        passes = ~(found > wanted if right else found >= wanted) & (start < end)
+        return jnp.where(passes, middle + 1, start), jnp.where(passes, end, middle)
+
+    first = jnp.zeros(wanted.shape, "int64"), jnp.full(wanted.shape, count, "int64")
+    start, _ = lax.fori_loop(0, count.bit_length(), halved, first)
+    return start.reshape(values.shape)
 
 
 def _searchsorted(
