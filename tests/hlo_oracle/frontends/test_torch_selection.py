@@ -157,17 +157,6 @@ def test_bags_of_rows_and_their_gradients(mode: int) -> None:
     assert np.isclose(((moved - result) * numbers(3, 3)).sum() * 1e3, (gradient * step).sum(), 1e-2)
 
 
-@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.5, np.inf])
-def test_distances_of_all_pairs_and_their_gradients(p: float) -> None:
-    x, y = numbers(4, 3), numbers(9, 3)[4:]
-    distance = of("_cdist_forward", F32, x, y, p, None)
-    assert np.allclose(distance[1, 2], np.linalg.norm(x[1] - y[2], p))
-    assert np.allclose(of("dist", F32, x, y[:4], p), np.linalg.norm((x - y[:4]).ravel(), p))
-    assert np.allclose(of("_pdist_forward", F32, x, p)[1], np.linalg.norm(x[0] - x[2], p))
-    if p:
-        step = numbers(4, 3)[::-1] * F32.type(1e-3)
-        moved = of("_cdist_forward", F32, x + step, y, p, None).sum() - distance.sum()
-        gradient = of("_cdist_backward", F32, np.ones_like(distance), x, y, p, distance)
 @pytest.mark.parametrize(
     ("offsets", "expected", "places"),
     [
@@ -187,6 +176,17 @@ def test_nan_is_the_largest_of_a_bag_that_begins_with_it(
     assert best.tolist() == places
 
 
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.5, np.inf])
+def test_distances_of_all_pairs_and_their_gradients(p: float) -> None:
+    x, y = numbers(4, 3), numbers(9, 3)[4:]
+    distance = of("_cdist_forward", F32, x, y, p, None)
+    assert np.allclose(distance[1, 2], np.linalg.norm(x[1] - y[2], p))
+    assert np.allclose(of("dist", F32, x, y[:4], p), np.linalg.norm((x - y[:4]).ravel(), p))
+    assert np.allclose(of("_pdist_forward", F32, x, p)[1], np.linalg.norm(x[0] - x[2], p))
+    if p:
+        step = numbers(4, 3)[::-1] * F32.type(1e-3)
+        moved = of("_cdist_forward", F32, x + step, y, p, None).sum() - distance.sum()
+        gradient = of("_cdist_backward", F32, np.ones_like(distance), x, y, p, distance)
         assert np.isclose((gradient * step).sum(), moved, 5e-2, 1e-5)
 
 
@@ -195,6 +195,10 @@ def test_numbers_are_rounded_to_a_grid() -> None:
     value, kept = of("fake_quantize_per_tensor_affine_cachemask", F32, x, 0.1, 3, 0, 15)
     assert np.allclose(value, [-0.3, 0, 0, 0.3, 1.2])
     assert kept.tolist() == [False, True, True, True, False]
+    value, kept = of(
+        "fake_quantize_per_tensor_affine_cachemask", F32, np.array([NAN], F32), 0.1, 0, -128, 127
+    )
+    assert np.isclose(value, -12.8) and not kept
     off = of(
         "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", F32, x, np.float32(0.1),
         np.int32(3), np.array([0]), 0, 15,

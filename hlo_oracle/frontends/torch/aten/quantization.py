@@ -13,13 +13,14 @@ def _rounded(x: Any, scale: Any, zero: Any, low: int, high: int) -> tuple[Any, A
     """Compute (clamp(zero + round(x / scale), low, high) - zero) * scale, and where nothing was
     clamped.
 
-    ATen multiplies by the reciprocal of the scale, and rounds halves to even.
+    ATen multiplies by the reciprocal of the scale, rounds halves to even, and clamps NaN to the
+    lower bound.
     """
     scale = jnp.asarray(scale, "float32")
     zero = jnp.asarray(zero)
     grid = zero.astype("float32") + jnp.round(x.astype("float32") * (1 / scale))
     kept = (grid >= low) & (grid <= high)
-    clamped = jnp.clip(grid, low, high)
+    clamped = jnp.fmin(jnp.fmax(grid, low), high)
     return ((clamped - zero.astype("float32")) * scale).astype(x.dtype), kept
 
 
