@@ -194,3 +194,10 @@ def test_the_digamma_function_has_limits_at_the_two_zeros() -> None:
             0.0, False, attn_mask=given,
         )  # fmt: skip
         assert np.isfinite(gradients).all() and not gradients[0][0, 0, 1].any()
+
+
+def test_norms_of_narrow_floats_are_those_of_wide_ones() -> None:
+    x = np.array([60, 60, 300], "float16")
+    for order in (0.5, 2, 3):
+        found = of("linalg_vector_norm", x.dtype, x, order).astype("float16")
+        assert found == np.float16(np.linalg.norm(x.astype("float64"), order))

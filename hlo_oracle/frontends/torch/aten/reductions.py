@@ -134,17 +134,17 @@ def _norm(
 ) -> Any:
     """Compute a vector norm over all elements or along dimensions."""
     axis = _axes(x, dim)
-    size = jnp.asarray(jnp.abs(x), result)
+    size = _float(jnp.asarray(jnp.abs(x), result))
     if ord in (float("inf"), float("-inf")):
         return (jnp.max if ord > 0 else jnp.min)(size, axis=axis, keepdims=keepdim)
     if ord == 0:
-        return jnp.sum(jnp.asarray(size != 0, result), axis=axis, keepdims=keepdim)
+        return jnp.sum(jnp.asarray(size != 0, size.dtype), axis=axis, keepdims=keepdim)
     if ord == 1:
         return jnp.sum(size, axis=axis, keepdims=keepdim)
     if ord == 2:
         return jnp.sqrt(jnp.sum(size * size, axis=axis, keepdims=keepdim))
-    total = jnp.sum(size ** jnp.asarray(ord, result), axis=axis, keepdims=keepdim)
-    return total ** jnp.asarray(1 / ord, result)
+    total = jnp.sum(size ** jnp.asarray(ord, size.dtype), axis=axis, keepdims=keepdim)
+    return total ** jnp.asarray(1 / ord, size.dtype)
 
 
 def _softmax(x: Any, dim: int, half_to_float: bool = False) -> Any:
