@@ -11,6 +11,10 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from hlo_oracle.frontends.torch.aten.pooling import (  # noqa: E402 (after the skip)
+    Windows,
+    _flat_places,
+)
 from hlo_oracle.frontends.torch.aten.promotion import common_type  # noqa: E402 (after the skip)
 from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
 
@@ -97,6 +101,13 @@ def test_the_place_of_a_largest_element_is_within_the_array() -> None:
     assert places.ravel().tolist() == [0, 1, 2, 3]
 
 
+def test_places_in_the_padding_of_large_planes_are_outside() -> None:
+    size = 2**24
+    windows = Windows((1, size), (2, 1), (1, size), (1, 0), 1, False)
+    with jax.enable_x64(True):
+        assert _flat_places((2, 1), windows, (0, 0)).ravel().tolist() == [-1, 0]
+
+
 def test_padding_counts_in_a_mean_only_if_asked_for() -> None:
     x = np.ones((1, 1, 3), F32)
     assert of("avg_pool1d", F32, x, [2], [2], [1]).ravel().tolist() == [0.5, 1]
@@ -133,7 +144,8 @@ def test_the_rows_of_the_padding_have_no_gradient() -> None:
 
 
 def test_the_sign_of_nan_is_zero() -> None:
-    assert of("sign", F32, np.array([np.nan, -2, 0], F32)).tolist() == [0, -1, 0]
+    found = of("sign", F32, np.array([np.nan, -2, 0, -0.0, 3], F32))
+    assert found.tolist() == [0, -1, 0, 0, 1] and not np.signbit(found[3])
 
 
 @pytest.mark.parametrize("name", ["bitwise_right_shift", "__rshift__"])
@@ -149,18 +161,15 @@ def test_divisors_of_the_least_number() -> None:
     x, y = np.array([least, 1, least, 12, 0], "int32"), np.array([1, least, least, -18, 0], "int32")
     assert np.abs(of("gcd", x.dtype, x, y)).tolist() == [1, 1, least, 6, 0]
     assert of("lcm", x.dtype, x, y).tolist() == [least, least, least, 36, 0]
-    assert np.allclose(logarithms, np.log(weights.sum(-1)), atol=1e-5)
 
 
-def test_a_row_that_is_masked_as_a_whole_attends_to_nothing() -> None:
-    """Its result is 0, not NaN, by masks of bool and of -inf, and so are its gradients."""
-    name = "_scaled_dot_product_flash_attention_for_cpu"
-    query = numbers(1, 1, 2, 3)
-    mask = np.array([[True, False], [False, False]])
-    for given in (mask, np.where(mask, F32.type(0), F32.type(-np.inf))):
-        result, logarithms = of(name, F32, query, query, query, attn_mask=given)
-        assert np.allclose(result[0, 0], [query[0, 0, 0], [0, 0, 0]], atol=1e-6)
-        assert np.isfinite(logarithms).all()
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_the_angle_of_a_real_number_is_zero_or_a_half_turn(kind: str) -> None:
+    x = np.array([-0.0, 0, 2, -2, np.nan], kind)
+    expected = np.array([0, 0, 0, np.pi, np.nan], kind)
+    assert np.array_equal(of("angle", x.dtype, x), expected, equal_nan=True)
+    assert of("angle", F32, np.array([-3, 3])).tolist() == [F32.type(np.pi), 0]
+    assert np.isclose(of("angle", F32, np.array([1j], "complex64")), np.pi / 2)
 
 
 @pytest.mark.parametrize(
@@ -189,11 +198,6 @@ def test_the_digamma_function_has_limits_at_the_two_zeros() -> None:
     for found in (of("digamma", F32, x), of("polygamma", F32, 0, x)):
         assert found[:2].tolist() == [-np.inf, np.inf] and np.isnan(found[2])
         assert np.isclose(found[3], -np.euler_gamma)
-        gradients = of(
-            f"{name}_backward", F32, np.ones_like(query), query, query, query, result, logarithms,
-            0.0, False, attn_mask=given,
-        )  # fmt: skip
-        assert np.isfinite(gradients).all() and not gradients[0][0, 0, 1].any()
 
 
 def test_norms_of_narrow_floats_are_those_of_wide_ones() -> None:
@@ -201,3 +205,30 @@ def test_norms_of_narrow_floats_are_those_of_wide_ones() -> None:
     for order in (0.5, 2, 3):
         found = of("linalg_vector_norm", x.dtype, x, order).astype("float16")
         assert found == np.float16(np.linalg.norm(x.astype("float64"), order))
+
+
+def test_an_attention_whose_mask_is_causal() -> None:
+    query = numbers(1, 2, 4, 8)
+    result, logarithms = of(
+        "_scaled_dot_product_flash_attention_for_cpu", F32, query, query, query, 0.0, True
+    )
+    scores = np.where(np.tri(4, dtype=bool), query @ query.swapaxes(2, 3) / np.sqrt(8), -np.inf)
+    weights = np.exp(scores)
+    assert np.allclose(result, weights / weights.sum(-1, keepdims=True) @ query, atol=1e-5)
+    assert np.allclose(logarithms, np.log(weights.sum(-1)), atol=1e-5)
+
+
+def test_a_row_that_is_masked_as_a_whole_attends_to_nothing() -> None:
+    """Its result is 0, not NaN, by masks of bool and of -inf, and so are its gradients."""
+    name = "_scaled_dot_product_flash_attention_for_cpu"
+    query = numbers(1, 1, 2, 3)
+    mask = np.array([[True, False], [False, False]])
+    for given in (mask, np.where(mask, F32.type(0), F32.type(-np.inf))):
+        result, logarithms = of(name, F32, query, query, query, attn_mask=given)
+        assert np.allclose(result[0, 0], [query[0, 0, 0], [0, 0, 0]], atol=1e-6)
+        assert np.isfinite(logarithms).all()
+        gradients = of(
+            f"{name}_backward", F32, np.ones_like(query), query, query, query, result, logarithms,
+            0.0, False, attn_mask=given,
+        )  # fmt: skip
+        assert np.isfinite(gradients).all() and not gradients[0][0, 0, 1].any()

@@ -111,19 +111,14 @@ def _largest_places(x: Any, windows: Windows) -> Any:
     return places
 
 
-_FAR = -(2**40)  # a place before the array, whatever is added along other dimensions
-
-
 def _flat_places(shape: tuple[int, ...], windows: Windows, offset: Sequence[int]) -> Any:
-    """Compute the linear index of the element at one offset of every window; far below 0 in
-    padding."""
-    lead, flat = len(shape) - len(windows.dims), jnp.zeros((), "int64")
+    """Compute the linear index of the element at one offset of every window; -1 in padding."""
+    lead, flat, inside = len(shape) - len(windows.dims), jnp.zeros((), "int64"), jnp.asarray(True)
     for n, size in enumerate(windows.dims):
         steps = lax.broadcasted_iota(jnp.dtype("int64"), shape, lead + n) * windows.stride[n]
         at = steps + (offset[n] * windows.dilation[n] - windows.padding[n])
-        inside = (at >= 0) & (at < size)
-        flat = flat * size + jnp.where(inside, at, _FAR)
-    return flat
+        inside, flat = inside & (at >= 0) & (at < size), flat * size + at
+    return jnp.where(inside, flat, -1)
 
 
 def _max_pool_backward(count: int, gradient: Any, x: Any, *rest: Any) -> Any:
