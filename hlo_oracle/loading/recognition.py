@@ -16,6 +16,7 @@ from hlo.text.patterns import pattern
 from hlo_oracle.loading import wire_format
 
 _MOST = 1 << 31  # bytes of a file, after decompression
+_BLOCK = 1 << 10  # the first bytes that are read of a gzip member; the blocks double
 _GZIP = b"\x1f\x8b"
 _BYTECODE = b"ML\xefR"  # of MLIR
 _HEAD = 1 << 16  # bytes in which a text says what it is
@@ -60,20 +61,24 @@ def _decompressed(data: bytes) -> bytes:
     """Decompress all gzip members of a file; return other bytes unchanged."""
     if not data.startswith(_GZIP):
         return data
-    found, rest = b"", data
-    while rest.startswith(_GZIP):
+    found, begin, given = bytearray(), 0, memoryview(data)
+    while data.startswith(_GZIP, begin):
         unpacker = zlib.decompressobj(wbits=31)  # of gzip
-        try:
-            # One byte beyond the limit shows that there is more, and no more memory is taken.
-            found += unpacker.decompress(rest, _MOST + 1 - len(found))
-        except zlib.error as error:
-            raise Error(f"a damaged gzip file ({error})") from error
-        if len(found) > _MOST:
-            raise Error(f"more than {_MOST} bytes when it is decompressed")
-        if not unpacker.eof:
-            raise Error("a damaged gzip file: it ends too early")
-        rest = unpacker.unused_data
-    return found
+        size = _BLOCK
+        while not unpacker.eof:
+            # zlib copies what it is given after a member's end: only a part of the file, then.
+            block = given[begin : begin + size]
+            if not block:
+                raise Error("a damaged gzip file: it ends too early")
+            try:
+                # One byte beyond the limit shows that there is more, and no more memory is taken.
+                found += unpacker.decompress(block, _MOST + 1 - len(found))
+            except zlib.error as error:
+                raise Error(f"a damaged gzip file ({error})") from error
+            if len(found) > _MOST:
+                raise Error(f"more than {_MOST} bytes when it is decompressed")
+            begin, size = begin + len(block) - len(unpacker.unused_data), 2 * size
+    return bytes(found)
 
 
 def _exported(data: bytes) -> bytes | None:

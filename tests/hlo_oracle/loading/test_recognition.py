@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,31 @@ def test_more_than_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             recognised(data)
     with pytest.raises(Error, match="a damaged gzip file: it ends too early"):
         recognised(member[:-9])
+
+
+def test_each_byte_of_a_file_of_many_members_is_read_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """zlib copies what it is given after the end of a member."""
+    read = []
+
+    class Unpacker:
+        def __init__(self, wbits: int) -> None:
+            self._inner = decompressobj(wbits=wbits)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._inner, name)
+
+        def decompress(self, data: bytes, most: int) -> bytes:
+            read.append(len(data))
+            return self._inner.decompress(data, most)
+
+    decompressobj = zlib.decompressobj
+    monkeypatch.setattr(zlib, "decompressobj", Unpacker)
+    comment = f"// {np.random.default_rng(0).bytes(3_000).hex()}\n"
+    member = gzip.compress(comment.encode())
+    recognised(member * 40 + gzip.compress(PROGRAM.encode()))
+    assert sum(read) < 4 * 40 * len(member)
 
 
 @pytest.mark.parametrize("name", ["node", "module_1", "library", "defined", "f"])
