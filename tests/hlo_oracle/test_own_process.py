@@ -75,6 +75,11 @@ def test_every_question_has_a_process(
     ("end", "how"),
     [
         ("os.kill(os.getpid(), 11)", "killed by SIGSEGV"),
+        pytest.param(
+            "os.kill(os.getpid(), 40)",  # of real time
+            "killed by signal 40",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux's signals"),
+        ),
         ("raise ValueError('no such thing')", "ValueError: no such thing"),
         ("sys.exit(7)", "exit 7"),
         ("os._exit(3)", "exit 3"),
