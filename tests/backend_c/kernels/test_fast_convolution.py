@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import backend_c
 import hlo
 import interp
+from backend_c.pipeline import lowered, settings_for
 from fuzz.compilers.combined_programs import merged
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -170,6 +171,42 @@ def test_forms_of_each_processor(compiler: str, choose_compiler: Callable[[str],
         attributes += "".join(f", batch_group_count={count}" for count in batch_groups)
         cases.append(Convolution(lhs, rhs, result, attributes, terms))
     check(cases)
+
+
+_WIDE_WINDOWS = (  # that read many rows for a row of pixels
+    ((1, 44, 6, 256), (3, 1, 256, 9), "1,44,6,9", "size=3x1 pad=20_20x0_0 rhs_dilate=20x1"),
+    ((1, 256, 44, 6), (9, 256, 3, 1), "1,9,44,6", "size=3x1 pad=20_20x0_0 rhs_dilate=20x1"),
+    ((2, 44, 6, 300), (41, 1, 1, 300), "2,44,6,300", "size=41x1 pad=20_20x0_0", 300),
+    ((1, 44, 6, 300), (3, 1, 300, 2), "1,44,6,2", "size=3x1 pad=20_20x0_0 rhs_dilate=20x1"),
+    ((1, 20, 20, 4, 64), (11, 11, 1, 64, 5), "1,10,10,4,5", "size=11x11x1 pad=0_0x0_0x1_-1"),
+)
+
+
+def _wide_windows() -> list[Convolution]:
+    """Return convolutions whose rows of pixels read more than a cache holds."""
+    cases = []
+    for lhs, rhs, result, window, *groups in _WIDE_WINDOWS:
+        spatial = "012"[: len(lhs) - 2]
+        labels = f"b{spatial}f_{spatial}io->b{spatial}f"
+        if lhs[1] == 256:
+            labels = f"bf{spatial}_oi{spatial}->bf{spatial}"
+        attributes = f"window={{{window}}}, dim_labels={labels}"
+        attributes += "".join(f", feature_group_count={count}" for count in groups)
+        outputs = rhs[labels.partition("_")[2].index("o")]
+        cases.append(Convolution(lhs, rhs, result, attributes, math.prod(rhs) // outputs))
+    return cases
+
+
+def test_wide_windows() -> None:
+    check(_wide_windows())
+
+
+@pytest.mark.parametrize("case", _wide_windows(), ids=lambda case: case.attributes)
+def test_wide_windows_copy_the_input_once(case: Convolution) -> None:
+    """Rows of pixels that read the same rows of the input would make hundreds of copies."""
+    plan = lowered(hlo.parse(case.text("f32")), settings_for("fast"))
+    copies = sum(array.elements for kernel in plan.kernels for array in kernel.scratch)
+    assert copies <= 5 * math.prod(case.lhs) + 2 * math.prod(case.rhs)
 
 
 def test_few_features_are_copied_along_pixels() -> None:

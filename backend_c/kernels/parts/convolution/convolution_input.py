@@ -1,7 +1,8 @@
 """Bring the input of a fast convolution into a layout in which every tap has a constant offset.
 
 That layout is: padded, holes of base dilation filled with zeros, features last. An input that has
-it already is read in place; of any other each block of the result copies the part that it reads.
+it already is read in place; of any other each block of the result copies the part that it reads,
+or, where these parts would overlap too often, all of it is copied once.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from backend_c.ir import index as ix
+from backend_c.ir import nest
 from backend_c.ir.digits import write_lanes
 from backend_c.ir.element import Element
-from backend_c.ir.loop_ir import Expr, Pointer
+from backend_c.ir.loop_ir import Array, Expr, Pointer
 from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
 from backend_c.kernels.parts.convolution.window_positions import position
@@ -23,6 +25,9 @@ from hlo.types import ElementType
 
 _SHORT = 8  # pixels: shorter rows waste most of a tile
 _LANES = 8  # features: fewer are stored apart rather than loaded apart
+# Copies of an element, by blocks whose windows overlap. Three rows of taps are not too many, and
+# what a block copies is in its thread's cache; tall and dilated windows overlap hundreds of times.
+_MOST_COPIES = 4
 
 
 @dataclass(frozen=True)
@@ -99,19 +104,31 @@ def with_long_rows(convolved: Convolved) -> Convolved:
 
 
 class OrderedInput:
-    """Lay out the input that a block of ``positions`` windows reads, and write its copy.
+    """Lay out the input that ``blocks`` of ``positions`` windows each read, and write its copies.
 
     ``pitches`` are those of spatial dimensions; ``offsets`` those of taps, each ``length``
     elements.
     """
 
     def __init__(
-        self, convolved: Convolved, sums: ElementType, positions: Sequence[int], scope: Scope
+        self,
+        convolved: Convolved,
+        sums: ElementType,
+        positions: Sequence[int],
+        blocks: int,
+        scope: Scope,
     ) -> None:
         self.convolved, self.sums, self.scope = convolved, sums, scope
+        self.blocks, self.images = blocks, convolved.batch_groups * convolved.images
         self.extents = convolved.reach(positions)
         features = convolved.features
         self.is_copied = not self._has_order()
+        whole = convolved.reach(convolved.outputs)
+        most = _MOST_COPIES * self.images * math.prod(whole)
+        self.is_copied_once = self.is_copied and blocks * math.prod(self.extents) > most
+        if self.is_copied_once:
+            self.extents = whole
+        self._copies: Array | None = None
         dims = convolved.lhs.shape.dims
         if self.is_copied:
             areas = [math.prod(self.extents[d + 1 :]) for d in range(len(self.extents))]
@@ -152,45 +169,82 @@ class OrderedInput:
             )
         )
 
-    def elements(self) -> int:
-        """Return the number of elements that a block copies; 0 if it reads in place."""
-        return math.prod(self.extents) * self.convolved.features if self.is_copied else 0
+    def prepare(self) -> None:
+        """Allocate copies; write that of the whole input. Must be called outside loops."""
+        if not self.is_copied:
+            return
+        scope, elements = self.scope, self._elements
+        count = self.images if self.is_copied_once else self.blocks
+        self._copies = scope.scratch(self.sums, count * elements, frozen=True)
+        if not self.is_copied_once:
+            return
+        far = self._order()[0]
+        dims = self.images, self._sizes()[far]
+        with nest.outer(scope, dims, elements // dims[1]) as (image, row):
+            start = scope.bind(ix.multiply(image, elements))
+            self._copy(start, image, [ix.constant(0)] * len(self.extents), {far: row})
 
-    def start(self, block: Expr, blocks: int, image: Expr, positions: Sequence[Expr]) -> Pointer:
+    def start(self, block: Expr, image: Expr, positions: Sequence[Expr]) -> Pointer:
         """Write the copy for a block, if any; return the address of its first window's first tap.
 
-        ``block`` is the number among ``blocks``, ``image`` the input's, ``positions`` the first
-        window.
+        ``block`` is its number, ``image`` the input's, ``positions`` the first window.
         """
-        convolved, scope = self.convolved, self.scope
-        if not self.is_copied:
-            array, dims = convolved.lhs.array, convolved.lhs.shape.dims
-            assert array is not None
-            offset = ix.multiply(image, math.prod(dims[convolved.labels.input_batch + 1 :]))
-            for place, pitch in zip(positions, self.position_pitches, strict=True):
-                offset = ix.add(offset, ix.multiply(place, pitch))
-            return Pointer(array, offset)
-        regions = scope.scratch(self.sums, blocks * self.elements(), frozen=True)
-        start = scope.bind(ix.multiply(block, self.elements()))
-        dimensions = convolved.window.dimensions
-        firsts = [ix.multiply(p, d.stride) for p, d in zip(positions, dimensions, strict=True)]
-        # Loads side by side make vectors; stores that are apart cost less than loads that are.
-        sizes, pitches = (*self.extents, convolved.features), (*self.pitches, 1)
-        near = self._loop_side_by_side()
-        order = [*(d for d in range(len(sizes)) if d != near), near]
-        with scope.over([sizes[d] for d in order[:-1]]) as outer:
+        scope, windows = self.scope, self.convolved.window.dimensions
+        if self.is_copied and not self.is_copied_once:
+            start = scope.bind(ix.multiply(block, self._elements))
+            firsts = [ix.multiply(p, d.stride) for p, d in zip(positions, windows, strict=True)]
+            self._copy(start, image, firsts, {})
+            assert self._copies is not None
+            return Pointer(self._copies, start)
+        lhs, labels = self.convolved.lhs, self.convolved.labels
+        if self.is_copied:
+            array, pitch = self._copies, self._elements
+        else:
+            array, pitch = lhs.array, math.prod(lhs.shape.dims[labels.input_batch + 1 :])
+        assert array is not None
+        offset = ix.multiply(image, pitch)
+        for place, step in zip(positions, self.position_pitches, strict=True):
+            offset = ix.add(offset, ix.multiply(place, step))
+        return Pointer(array, offset)
+
+    def _copy(
+        self, start: Expr, image: Expr, firsts: Sequence[Expr], known: dict[int, Expr]
+    ) -> None:
+        """Write the copy of the padded input from ``firsts`` on to ``start``.
+
+        ``known`` are the indices of loops that are open.
+        """
+        scope, sizes, pitches = self.scope, self._sizes(), (*self.pitches, 1)
+        assert self._copies is not None
+        copies = self._copies
+        *order, near = (d for d in self._order() if d not in known)
+        with scope.over([sizes[d] for d in order]) as outer:
 
             def copy(lane: Expr) -> None:
-                index = dict(zip(order, (*outer, lane), strict=True))
+                index = known | dict(zip((*order, near), (*outer, lane), strict=True))
                 *spatial, feature = (index[d] for d in range(len(sizes)))
                 offset = start
                 for i, pitch in zip((*spatial, feature), pitches, strict=True):
                     offset = ix.add(offset, ix.multiply(i, pitch))
                 at = [ix.add(first, i) for first, i in zip(firsts, spatial, strict=True)]
-                scope.store(regions, offset, self._element(image, at, feature))
+                scope.store(copies, offset, self._element(image, at, feature))
 
             write_lanes(scope, sizes[near], "lanes", copy)
-        return Pointer(regions, start)
+
+    @property
+    def _elements(self) -> int:
+        """Return the number of elements of a copy."""
+        return math.prod(self._sizes())
+
+    def _sizes(self) -> tuple[int, ...]:
+        """Return the extents of a copy."""
+        return (*self.extents, self.convolved.features)
+
+    def _order(self) -> tuple[int, ...]:
+        """Return the dimensions of a copy, those that the input is contiguous along last."""
+        # Loads side by side make vectors; stores that are apart cost less than loads that are.
+        near = self._loop_side_by_side()
+        return *(d for d in range(len(self.extents) + 1) if d != near), near
 
     def _element(self, image: Expr, padded: Sequence[Expr], feature: Expr) -> Expr:
         """Return the input's element at padded positions; zero in the padding and in holes."""

@@ -83,7 +83,11 @@ class FastConvolution:
         *self.outer, self.height, self.width = (1,) * self.is_line + convolved.outputs
         self.block = self._rows_per_block()
         positions = (*(1 for _ in self.outer), self.block, self.width)
-        self.input = OrderedInput(convolved, self.sums, positions[self.is_line :], scope)
+        blocks = -(-self.height // self.block)
+        self.dims = convolved.batch_groups, convolved.images, *self.outer, blocks
+        self.input = OrderedInput(
+            convolved, self.sums, positions[self.is_line :], math.prod(self.dims), scope
+        )
         self.groups, self.columns = convolved.feature_groups, factors.n
 
     def _result_strides(self) -> tuple[int, ...] | None:
@@ -117,8 +121,8 @@ class FastConvolution:
         """Write the loop over blocks, which threads share."""
         scope, factors, convolved = self.scope, self.factors, self.convolved
         self.prepare()
-        blocks = -(-self.height // self.block)
-        dims = (convolved.batch_groups, convolved.images, *self.outer, blocks)
+        self.input.prepare()
+        dims = self.dims
         cost = self.block * self.width * factors.n * factors.k * convolved.feature_groups
         with nest.outer(scope, dims, cost) as (batch_group, image, *outer, block):
             row = scope.bind(ix.multiply(block, self.block))
@@ -126,7 +130,7 @@ class FastConvolution:
             source = ix.add(ix.multiply(batch_group, convolved.images), image)
             number = ix.linearize((batch_group, image, *outer, block), dims)
             first = spatial[self.is_line :]
-            start = self.input.start(number, math.prod(dims), source, first)
+            start = self.input.start(number, source, first)
             rows = scope.bind(ix.clamp(0, ix.subtract(self.height, row), self.block))
             with (
                 scope.loop(self.groups) as feature_group,
