@@ -59,7 +59,7 @@ class Settings:
     """Hold the settings of one compilation.
 
     ``grain`` is the grain size: loops of at least so many element operations run on several
-    threads. ``most_packed`` is how many left factors of an exact contraction are packed at once.
+    threads. ``most_packed`` is how many left factors of a contraction are packed or copied at once.
     Loop state of ``least_exchanged`` bytes or more is double-buffered, if it can be, instead of
     copied. Loops over maps of ``least_interchanged`` elements or more are interchanged: blocks of
     elements outside, trips inside. Products of matrices without a side shorter than

@@ -21,7 +21,9 @@ import backend_c
 import hlo
 import interp
 from backend_c.ir.loop_ir import Call, every
-from backend_c.pipeline import lowered, settings_for
+from backend_c.ir.settings import Numerics, Settings
+from backend_c.pipeline import compiled, lowered, settings_for
+from hlo.bit_equality import differences
 from hlo.types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -288,3 +290,55 @@ def test_complex_results_are_narrower_than_their_sums() -> None:
     results = backend_c.compile(module, numerics="fast")(*arrays)
     for result, wanted in zip(results, expected, strict=True):
         assert np.array_equal(result, wanted)
+
+
+_COPIED = """HloModule m
+ENTRY e {
+  x = c64[2,40,40,2] parameter(0)
+  w = c64[3,5,2,9] parameter(1)
+  complex = c64[2,40,40,9] convolution(x, w), window={size=3x5 pad=1_1x2_2},
+    dim_labels=b01f_01io->b01f
+  rows = bf16[1500,20] parameter(2)
+  matrices = bf16[3,20,70] parameter(3)
+  sizes = s32[3] parameter(4)
+  ragged = f32[1500,70] ragged-dot(rows, matrices, sizes), lhs_contracting_dims={1},
+    rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}
+  y = s8[20,30,90] parameter(5)
+  z = s8[20,30,40] parameter(6)
+  bytes = s32[20,90,40] dot(y, z), lhs_batch_dims={0}, rhs_batch_dims={0},
+    lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT t = (c64[2,40,40,9], f32[1500,70], s32[20,90,40]) tuple(complex, ragged, bytes)
+}
+"""
+
+
+def test_left_factors_are_copied_in_blocks() -> None:
+    """Results do not depend on whether each share of the threads copies its blocks in turn."""
+    rng = np.random.default_rng(0)
+    module = hlo.parse(_COPIED)
+    arrays = []
+    for parameter in module.entry.parameters:
+        values = rng.integers(-9, 9, parameter.shape.dims)
+        arrays.append(values.astype(parameter.shape.element_type.numpy))
+    arrays[0] += 1j * rng.integers(-9, 9, arrays[0].shape)
+    arrays[0][0, 3, 3, 0] = np.inf
+    arrays[4] = np.array([700, 0, 790], np.int32)
+    expected = interp.evaluate(module, *arrays)
+    for most in (1, 10**9):
+        settings = Settings(Numerics.FAST, grain=1, most_packed=most)
+        for threads in (1, 3):
+            results = compiled(module, settings, threads=threads)(*arrays)
+            assert not differences(expected, results)
+
+
+def test_complex_patches_are_copied_in_blocks() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = c64[1,512,512,4] parameter(0)
+  w = c64[31,31,4,4] parameter(1)
+  ROOT r = c64[1,512,512,4] convolution(x, w), window={size=31x31 pad=15_15x15_15},
+    dim_labels=b01f_01io->b01f
+}
+""")
+    plan = lowered(module, settings_for("fast"))
+    assert sum(array.elements for kernel in plan.kernels for array in kernel.scratch) < 1 << 27

@@ -28,6 +28,7 @@ from hlo.types import ElementType
 WIDEST = 32  # columns of the widest tile
 _VECTOR = 16  # columns of its vectors: a multiple of those of all others
 _FEW_ROWS = 128  # for which packing right factors takes longer than reading them in place
+_SHARES, _FEWEST_SHARES = 64, 16  # of blocks that are copied one after the other
 _STEPS = 64  # of computed right factors that are written to the stack before they are packed
 
 
@@ -59,37 +60,75 @@ def stored_factors(
     return array
 
 
-def left_factors(factors: Factors, product: Product, rows: int, scope: Scope) -> Side:
-    """Return the left factors in memory: in place at constant pitches, or copied by blocks of
+def left_in_place(factors: Factors, product: Product, rows: int) -> Side | None:
+    """Return the left factors where they are; None if they have to be copied, by blocks of
     ``rows``."""
     read, sizes = factors.lhs, (factors.batch, factors.m, factors.k)
-    element_type, in_order = product.left, product.room is not None
-    strides = factor_strides(read, sizes, element_type)
+    strides = factor_strides(read, sizes, product.left)
     # Steps at the pitch of a long row are pages apart: that pays for few rows only.
-    if strides is not None and (strides.step == 1 or (factors.m <= rows and not in_order)):
-        return Side(lambda b, row: factor_pointer(read, b, row, ix.constant(0)), *strides)
-    width = min(factors.m, rows)
-    blocks = -(-factors.m // width)
-    area = width * factors.k
-    array = scope.scratch(element_type, factors.batch * blocks * area, frozen=True)
-    across = has_lines_side_by_side(read, sizes, scope)
-    pitches = (1, width) if across and not in_order else (factors.k, 1)
-    with nest.outer(scope, (factors.batch, blocks), area) as (b, block):
+    may_be_apart = factors.m <= rows and product.room is None
+    if strides is None or not (strides.step == 1 or may_be_apart):
+        return None
+    return Side(lambda b, row: factor_pointer(read, b, row, ix.constant(0)), *strides)
+
+
+class LeftCopies:
+    """Copy left factors by blocks of ``rows``: all at once, or one in each share of the threads.
+
+    Patches of a convolution, and the rows of a ragged dot once for each group, may be many times
+    their operand: then ``shares`` is the number of shares, each of which has memory for one block.
+    """
+
+    def __init__(self, factors: Factors, product: Product, rows: int, scope: Scope) -> None:
+        self._factors, self._scope = factors, scope
+        self._width = min(factors.m, rows)
+        self._area = self._width * factors.k
+        self.blocks = -(-factors.m // self._width)
+        count, most = factors.batch * self.blocks, scope.settings.most_packed
+        self.shares = 0
+        if count * self._area > most:
+            self.shares = min(count, max(_FEWEST_SHARES, min(_SHARES, most // self._area)))
+        elements = (self.shares or count) * self._area
+        # Blocks that are written again and again must be read where the text reads them.
+        self._array = scope.scratch(product.left, elements, frozen=not self.shares)
+        in_order = product.room is not None
+        across = has_lines_side_by_side(factors.lhs, (factors.batch, factors.m, factors.k), scope)
+        self._is_transposed = across and in_order
+        self._pitches = (1, self._width) if across and not in_order else (factors.k, 1)
+
+    def whole(self) -> Side:
+        """Write all copies; return where they are."""
+        with nest.outer(self._scope, (self._factors.batch, self.blocks), self._area) as (b, block):
+            self.write(b, block, self._number(b, block))
+        return Side(
+            lambda b, row: self._address(self._number(b, ix.divide(row, self._width))),
+            *self._pitches,
+        )
+
+    def of_share(self, share: Expr) -> Side:
+        """Return where the block of a share is."""
+        return Side(lambda b, row: self._address(share), *self._pitches)
+
+    def _number(self, b: Expr, block: Expr) -> Expr:
+        return ix.add(ix.multiply(b, self.blocks), block)
+
+    def _address(self, number: Expr) -> Pointer:
+        return Pointer(self._array, ix.multiply(number, self._area))
+
+    def write(self, b: Expr, block: Expr, number: Expr) -> None:
+        """Write the copy of a block to the place of a number, that of its share if there are
+        shares."""
+        scope, factors, width = self._scope, self._factors, self._width
         first = scope.bind(ix.multiply(block, width))
         count = scope.bind(ix.clamp(0, ix.subtract(factors.m, first), width))
-        start = scope.bind(ix.multiply(ix.add(ix.multiply(b, blocks), block), area))
-        if across and in_order:
-            _transpose_out(factors, (b, first, count), Pointer(array, start), width, scope)
+        start = scope.bind(ix.multiply(number, self._area))
+        if self._is_transposed:
+            into = Pointer(self._array, start)
+            _transpose_out(factors, (b, first, count), into, width, scope)
         else:
             place = b, first, ix.constant(0)
             counts = count, ix.constant(factors.k)
-            _write_out(read, place, counts, (array, start, pitches), scope)
-
-    def address(b: Expr, row: Expr) -> Pointer:
-        block = ix.add(ix.multiply(b, blocks), ix.divide(row, width))
-        return Pointer(array, ix.multiply(block, area))
-
-    return Side(address, *pitches)
+            _write_out(factors.lhs, place, counts, (self._array, start, self._pitches), scope)
 
 
 def _transpose_out(

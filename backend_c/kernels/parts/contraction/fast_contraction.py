@@ -20,8 +20,9 @@ from backend_c.kernels.parts.contraction.contraction_loops import (
 )
 from backend_c.kernels.parts.contraction.factor_memory import (
     WIDEST,
+    LeftCopies,
     Side,
-    left_factors,
+    left_in_place,
     packing,
     right_factors,
     strides_in_place,
@@ -81,13 +82,28 @@ class FastContraction:
         self.rows = ROWS if product.room is None else _NARROW_ROWS
         self.is_padded = self.sums.is_float and is_padded(factors)
         self.stored = None if self.is_padded else result_array(write, factors, self.sums)
-        self.left: Side = left_factors(factors, product, self.rows, scope)
-        self.in_strips = self._has_strips()
+        self.copies: LeftCopies | None = None
+        self.left = self._left_factors()
+        self.in_strips = self.copies is None and self._has_strips()
         if self.in_strips:
             self.pack = packing(factors, product, COLUMNS, scope)
         else:
             self.right: Side = right_factors(factors, product, COLUMNS, scope)
-        self.least = self._least() if product.is_checked else None
+        self.least: Array | None = None
+        if product.is_checked:
+            self._find_least()
+
+    def _left_factors(self) -> Side:
+        """Return the left factors in memory; set ``copies`` if each share of threads copies its
+        blocks."""
+        place = left_in_place(self.factors, self.product, self.rows)
+        if place is not None:
+            return place
+        copies = LeftCopies(self.factors, self.product, self.rows, self.scope)
+        if not copies.shares:
+            return copies.whole()
+        self.copies = copies
+        return copies.of_share(ix.constant(0))
 
     def _has_strips(self) -> bool:
         """Return whether threads share strips of columns, each packed by its thread, over all
@@ -102,28 +118,34 @@ class FastContraction:
             and strides_in_place(factors, product) is None
         )
 
-    def _least(self) -> Array:
-        """Call hlo_gemm_bf16_least for each block of rows; return the array of its results.
+    def _find_least(self) -> None:
+        """Call hlo_gemm_bf16_least for each block of rows, unless each share calls it for its own.
 
         AMX flushes subnormal factors and sums: it is used where the least magnitudes of both sides
         prove that there are none.
         """
         scope, factors = self.scope, self.factors
         blocks = -(-factors.m // self.rows)
-        least = scope.scratch(U32, factors.batch * blocks, frozen=True)
+        self.least = scope.scratch(U32, factors.batch * blocks, frozen=self.copies is None)
+        if self.copies is not None:
+            return
         cost = min(factors.m, self.rows) * factors.k // 16
         with nest.outer(scope, (factors.batch, blocks), cost) as (b, block):
-            first = scope.bind(ix.multiply(block, self.rows))
-            rows = ix.clamp(0, ix.subtract(factors.m, first), self.rows)
-            scope.call(
-                f"hlo_gemm_{self.product.name}_least",
-                self.left.address(b, first),
-                ix.constant(self.left.line_pitch),
-                rows,
-                ix.constant(factors.k),
-                Pointer(least, ix.add(ix.multiply(b, blocks), block)),
-            )
-        return least
+            self._find_least_of_block(b, block)
+
+    def _find_least_of_block(self, b: Expr, block: Expr) -> None:
+        """Write the call of hlo_gemm_bf16_least for a block of rows."""
+        assert self.least is not None
+        scope, factors = self.scope, self.factors
+        first = scope.bind(ix.multiply(block, self.rows))
+        scope.call(
+            f"hlo_gemm_{self.product.name}_least",
+            self.left.address(b, first),
+            ix.constant(self.left.line_pitch),
+            ix.clamp(0, ix.subtract(factors.m, first), self.rows),
+            ix.constant(factors.k),
+            Pointer(self.least, ix.add(ix.multiply(b, -(-factors.m // self.rows)), block)),
+        )
 
     def emit(self) -> None:
         """Write the loops over blocks of the result, which threads share."""
@@ -132,6 +154,9 @@ class FastContraction:
         strips = -(-factors.n // COLUMNS)
         if self.in_strips:
             self._emit_strips(row_blocks, strips)
+            return
+        if self.copies is not None:
+            self._emit_shares(self.copies, strips)
             return
         shared = _STRIPS
         while shared > 1 and factors.batch * row_blocks * -(-strips // shared) < _BLOCKS:
@@ -148,6 +173,28 @@ class FastContraction:
                 first_column = ix.multiply(strip, COLUMNS)
                 width = COLUMNS * together
                 self._strip(b, ix.multiply(row_block, self.rows), first_column, width)
+
+    def _emit_shares(self, copies: LeftCopies, strips: int) -> None:
+        """Write the loops over shares of threads, each of which copies its blocks of rows in
+        turn."""
+        factors, scope = self.factors, self.scope
+        total, together = factors.batch * copies.blocks, self._together(_STRIPS)
+        each = -(-total // copies.shares)
+        cost = each * min(factors.m, self.rows) * factors.n * factors.k // _PRODUCTS
+        with nest.outer(scope, (copies.shares,), cost) as (share,):
+            start = scope.bind(ix.multiply(share, each))
+            count = ix.clamp(0, ix.subtract(total, start), each)
+            self.left = copies.of_share(share)
+            with scope.loop(count) as step:
+                place = ix.delinearize(ix.add(start, step), (factors.batch, copies.blocks))
+                b, block = map(scope.bind, place)
+                copies.write(b, block, share)
+                if self.least is not None:
+                    self._find_least_of_block(b, block)
+                with scope.loop(-(-strips // together)) as strip:
+                    width = COLUMNS * together
+                    first_column = scope.bind(ix.multiply(strip, width))
+                    self._strip(b, ix.multiply(block, self.rows), first_column, width)
 
     def _together(self, shared: int) -> int:
         """Return how many strips one call of the inner kernel covers.
