@@ -39,7 +39,10 @@ __all__ = ["reduce_window", "select_and_scatter"]
 _WIDTH = 64  # lanes whose totals stay in the first cache
 # From so many elements on, a window that grows is added up as one running sum. Rounding that at
 # each position costs as much as so many additions in lanes.
-_LONG = 64
+_RUNNING = 64
+# Additions to a state of f32, at most: the errors of a few are those of a reduction in lanes, those
+# of many add up.
+_MOST_ADDITIONS = 64
 _ORDERED = having(MONOID | ROUNDS)  # their order matters to floats
 _Index = tuple[Expr, ...]
 
@@ -76,7 +79,7 @@ def reduce_window(
         # order.
         backwards = is_sum or not is_ordered or reordered is not None
         growing = growth(window.dimensions, inputs[0].shape.dims, windows.positions, backwards)
-    if is_sum and windows.elements < _LONG:
+    if is_sum and windows.elements < _RUNNING:
         growing = None
     fold = _Fold(windows, inputs, inits, to_apply, write)
     if growing is not None and reordered is not None:
@@ -91,11 +94,8 @@ def reduce_window(
 
 
 def _wide(monoid: Monoid, elements: int) -> Monoid:
-    """Return a monoid with f64 states if a window has more than ``_LONG`` elements.
-
-    The errors of a few roundings in f32 are those of a reduction in lanes, those of many add up.
-    """
-    return monoid if elements <= _LONG else replace(monoid, state=F64)
+    """Return a monoid, with f64 states if a window has more elements than f32 should add up."""
+    return monoid if elements <= _MOST_ADDITIONS else replace(monoid, state=F64)
 
 
 class _Lanes(NamedTuple):

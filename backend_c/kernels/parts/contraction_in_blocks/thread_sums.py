@@ -26,7 +26,7 @@ from backend_c.kernels.parts.contraction_in_blocks.block_products import (
 )
 from backend_c.kernels.parts.contraction_in_blocks.block_tiles import Finish
 
-_STRIP = 8  # results of a thread
+STRIP = 8  # results of a thread
 _UNROLLED = 32  # steps in a row
 _TOGETHER = 8  # steps in a row, of more that have no dimension of their own
 
@@ -98,7 +98,7 @@ def _strip(factors: Factors, along: str) -> int:
     """Return the length of strips: it divides a row of pixels, and leaves work for all threads."""
     extent = factors.n if along == "n" else (factors.m_dims or (factors.m,))[-1]
     results = factors.batch * factors.m * factors.n
-    return _divisor(extent, min(_STRIP, max(results // (ENOUGH * THREADS), 1)))
+    return _divisor(extent, min(STRIP, max(results // (ENOUGH * THREADS), 1)))
 
 
 def _divisor(extent: int, most: int) -> int:

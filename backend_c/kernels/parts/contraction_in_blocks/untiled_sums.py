@@ -11,7 +11,7 @@ from backend_c.kernels.parts.contraction_in_blocks.block_products import (
     BlockProduct,
 )
 from backend_c.kernels.parts.contraction_in_blocks.block_vectors import BlockVectors
-from backend_c.kernels.parts.contraction_in_blocks.thread_sums import ThreadSums
+from backend_c.kernels.parts.contraction_in_blocks.thread_sums import STRIP, ThreadSums
 
 _FEW, _SOME = 8, 16  # rows or columns, of which tiles are half empty at least, or have no more
 _STEPS = 8  # that are in shared memory at a time
@@ -34,7 +34,7 @@ def untiled_sums(
         if _is_small_product(factors, product):
             return BlockVectors(factors, product, scope)
         is_small = few < _SMALL and factors.k <= _SHORT and not product.is_tensor
-        is_full = factors.batch * few * lines >= _STEPS * ENOUGH * THREADS
+        is_full = factors.batch * few * lines >= STRIP * ENOUGH * THREADS
         return ThreadSums(factors, product, scope) if is_small and is_full else None
     if few <= _FEW and _shares_steps(factors, scope):
         return BlockVectors(factors, product, scope)

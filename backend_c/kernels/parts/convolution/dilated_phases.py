@@ -1,12 +1,9 @@
 """Split a convolution with base dilation into one for each phase, without holes.
 
-With dilation d, stride 1 and no window dilation, the pixel p + d i of the result meets elements of
-the input only at the taps t with t = low - p (mod d), and those side by side:
-
-    result[p + d i] = sum over j of input[i + j + (p + t0 - low) / d] * weights[t0 + d j]
-
-which is a plain convolution with a d-th of the taps (in each dimension). The transposed
-convolutions of networks, and the gradients of strided ones, have this form.
+With dilation d, stride 1 and no window dilation, the pixels of a phase meet elements of the input
+only at a d-th of the taps in each dimension, and those side by side: a plain convolution
+(:mod:`backend_c.kernels.parts.convolution.phase_factors` derives it). The transposed convolutions
+of networks, and the gradients of strided ones, have this form.
 """
 
 from __future__ import annotations
