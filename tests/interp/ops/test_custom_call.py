@@ -94,6 +94,15 @@ def test_routines_of_scipy() -> None:
     assert np.allclose(symmetric @ vectors, vectors * values[:, None, :], atol=1e-3)
 
 
+@pytest.mark.parametrize("dims", [(0, 0), (0, 2), (2, 0)])
+def test_factors_of_matrices_without_elements(dims: tuple[int, int]) -> None:
+    """The info is 0, for which LAPACK is not asked: SciPy passes it a leading dimension of 0."""
+    pytest.importorskip("scipy")
+    factors = TupleShape((array("f32", 3, *dims), array("s32", 3, 0), array("s32", 3)))
+    *_, info = called("lapack_sgetrf_ffi", factors, np.zeros((3, *dims), np.float32))  # type: ignore[misc]
+    assert info.tolist() == [0, 0, 0]
+
+
 def test_python_code_may_register_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(calls.TARGETS, "twice", lambda operands, shape, config: operands[0] * 2)
     text = """HloModule twice
