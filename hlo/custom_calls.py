@@ -20,6 +20,7 @@ from hlo.types import (
     F64,
     S32,
     ArrayShape,
+    ElementType,
     Shape,
     TupleShape,
     compatible,
@@ -44,6 +45,7 @@ MARKERS = (
     "xla.sdy.LocalToGlobalShape",
 )
 _ROUTINE = re.compile(r"lapack_([sdcz])(potrf|trsm|getrf|geqrf|orgqr|ungqr)_ffi")
+_BLAS = re.compile(r"blas_([sdcz])trsm")
 _TYPES = {"s": F32, "d": F64, "c": C64, "z": C128}
 
 
@@ -60,7 +62,7 @@ def require_fitting(target: str, operands: Sequence[Shape], result: Shape, confi
 
     What passes is in bounds: the C backend writes without looking again.
     """
-    routine = _ROUTINE.fullmatch(target)
+    routine, blas = _ROUTINE.fullmatch(target), _BLAS.fullmatch(target)
     arrays = tuple(x for x in operands if isinstance(x, ArrayShape) and x.element_type.is_array)
     call = _Call(arrays, result, config)
     if target in MARKERS:
@@ -68,6 +70,8 @@ def require_fitting(target: str, operands: Sequence[Shape], result: Shape, confi
         fits = same_bounds(marked, result)
     elif routine is not None:
         fits = _is_of(routine[1], operands) and _ROUTINES[routine[2]](call)
+    elif blas is not None:
+        fits = len(arrays) == len(operands) == 10 and _blas_trsm(_TYPES[blas[1]], call)
     else:
         rule = _FITS.get(target)
         fits = rule is None or (len(arrays) == len(operands) and rule(call))
@@ -154,6 +158,17 @@ def _trsm(call: _Call) -> bool:
     if a.dims[-1] not in b.dims[-2:] or not compatible(call.result, b):
         return False
     return a.dims[-1] == b.dims[-2 if letter(call.config, "side", "LR") == "L" else -1]
+
+
+def _blas_trsm(element_type: ElementType, call: _Call) -> bool:
+    """Test a solve as older JAX called it, after seven integers and alpha: which of these is the
+    side is not declared."""
+    *numbers, alpha, a, b = call.operands
+    scalars = not any(x.rank for x in (*numbers, alpha)) and all(x.is_integer for x in numbers)
+    typed = {x.element_type for x in (alpha, a, b)} == {element_type}
+    are_matrices = _is_square(a) and a.dims[:-2] == b.dims[:-2] and a.rank == b.rank
+    is_static = not (a.is_dynamic or b.is_dynamic)
+    return scalars and typed and are_matrices and is_static and compatible(call.result, b)
 
 
 def _getrf(call: _Call) -> bool:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from hlo.custom_calls import require_fitting
 from hlo.errors import Unsupported
-from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.types import ArrayShape, Shape, TupleShape, element_type_of, leaves
 from hlo.values import Array
 from interp.lapack import routines
 
@@ -88,14 +90,16 @@ _FORMS: dict[tuple[str, str], _Form] = {
 def _untyped(name: str, form: _Form) -> routines.Target:
     def target(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array, ...]:
         del config
-        _require(name, len(operands) > form.count)
-        sizes = [int(operand) for operand in operands[: form.count]]
-        declared = [leaf for leaf in leaves(shape) if isinstance(leaf, ArrayShape)]
+        sizes = _integers(name, operands[: form.count])
+        declared = leaves(shape)
+        _require(name, len(operands) > form.count == len(sizes))
+        are_arrays = all(leaf.element_type.is_array for leaf in declared)
+        _require(name, are_arrays and len(declared) >= len(form.results))
         places = [*form.results, *([None] * (len(declared) - len(form.results)))]
         order = dict(zip(places, declared, strict=True))
         typed = TupleShape(tuple(order[n] for n in range(len(order) - (None in order))))
         config = ", ".join(f"{k} = {v}" for k, v in form.settings(*sizes).items())
-        results = routines.TARGETS[f"lapack_{name}_ffi"](operands[form.count :], typed, config)
+        results = _by_typed(f"lapack_{name}_ffi", operands[form.count :], typed, config)
         return tuple(
             np.zeros(leaf.dims, leaf.element_type.numpy) if place is None else results[place]
             for place, leaf in zip(places, declared, strict=True)
@@ -104,13 +108,12 @@ def _untyped(name: str, form: _Form) -> routines.Target:
     return target
 
 
-def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
+def _trsm(kind: str, operands: tuple[Array, ...], shape: Shape) -> Array:
     """Solve op(a) x = alpha b, or x op(a) = alpha b. Operands are (left_side, lower, 0 | 1
     transposed | 2 its conjugate, unit_diagonal, m, n, batch, alpha, a, b)."""
-    del config
-    _require("trsm", len(operands) == 10)
-    left, lower, transposed, unit = (int(operand) for operand in operands[:4])
+    left, lower, transposed, unit = map(int, operands[:4])
     alpha, a, b = operands[7:]
+    _require("trsm", 0 <= transposed <= 2)
     letters = {
         "side": "L" if left else "R",
         "uplo": "L" if lower else "U",
@@ -118,9 +121,33 @@ def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
         "diag": "U" if unit else "N",
     }
     text = ", ".join(f"{name} = {ord(letter)}" for name, letter in letters.items())
-    return routines.trsm(
-        (a, b if alpha == 1 else np.multiply(alpha, b, dtype=b.dtype)), shape, text
-    )
+    right = b if alpha == 1 else np.multiply(alpha, b, dtype=b.dtype)
+    result: Array = _by_typed(f"lapack_{kind}trsm_ffi", (a, right), shape, text)
+    return result
+
+
+def _by_typed(target: str, operands: tuple[Array, ...], shape: Shape, config: str) -> Any:
+    """Apply the routine of a typed call, which the operands and results must fit."""
+    shapes = []
+    for operand in operands:
+        _require(target, isinstance(operand, np.ndarray))
+        element_type = element_type_of(operand.dtype)
+        assert element_type is not None
+        shapes.append(ArrayShape(element_type, operand.shape))
+    require_fitting(target, shapes, shape, config)
+    return routines.TARGETS[target](operands, shape, config)
+
+
+def _integers(name: str, operands: tuple[Array, ...]) -> list[int]:
+    """Read scalars of integers."""
+    for operand in operands:
+        is_scalar = isinstance(operand, np.ndarray) and not operand.ndim
+        _require(name, is_scalar and operand.dtype.kind in "iub")
+    return [int(operand) for operand in operands]
+
+
+def _blas(kind: str) -> routines.Target:
+    return lambda operands, shape, config: _trsm(kind, operands, shape)
 
 
 def _require(name: str, is_so: bool) -> None:
@@ -129,7 +156,7 @@ def _require(name: str, is_so: bool) -> None:
 
 
 TARGETS: dict[str, routines.Target] = {
-    **{f"blas_{kind}trsm": trsm for kind in _ANY},
+    **{f"blas_{kind}trsm": _blas(kind) for kind in _ANY},
     **{
         f"lapack_{kind}{routine}": _untyped(f"{kind}{routine}", form)
         for (routine, kinds), form in _FORMS.items()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from hlo.custom_calls import letter
+from hlo.errors import Unsupported
 from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, between, where
 from interp.envelope.ops.linear_algebra import (
     eliminated,
@@ -77,6 +78,8 @@ def _blas_trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
     if not known or (alpha.low != 1).any():
         return anything(b.shape, b.element_type)
     left, lower, transposed, unit = (int(x.low) for x in operands[:4])
+    if transposed not in range(3) or a.shape[-1] != b.shape[-2 if left else -1]:
+        raise Unsupported(f"trsm with {transposed} for a transposition, or matrices of other sizes")
     return triangular_solve(
         a,
         b,

@@ -14,6 +14,8 @@ import hlo
 import interp
 from hlo.errors import Unsupported
 from hlo.values import arrays_of
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.evaluation import enclose
 
 pytest.importorskip("scipy")
 ROWS = json.loads(Path(__file__).with_name("untyped_lapack.json").read_text())
@@ -54,9 +56,30 @@ def test_a_factor_of_the_right_hand_side() -> None:
     assert interp.evaluate(hlo.parse(text)) == [[6]]
 
 
-@pytest.mark.parametrize("target", ["lapack_sgetrf", "blas_strsm"])
+@pytest.mark.parametrize("target", ["lapack_sgetrf", "lapack_spotrf"])
 def test_too_few_operands_are_refused(target: str) -> None:
     text = f'ENTRY e {{ x = f32[2,2] parameter(0) ROOT r = f32[2,2] custom-call(x), \
       custom_call_target="{target}" }}'
     with pytest.raises(Unsupported, match="other operands than JAX"):
         interp.evaluate(hlo.parse(text), np.eye(2, dtype=np.float32))
+
+
+@pytest.mark.parametrize("change", ["f32 first", "transposed 3", "array first", "one result"])
+def test_operands_of_another_form_are_refused(change: str) -> None:
+    """Sizes and flags are scalars of integers, and there are as many results as JAX declared."""
+    first = {"f32 first": "f32[] constant(1)", "array first": "s32[2] constant({1, 2})"}
+    lines = [
+        f"one = {first.get(change, 's32[] constant(1)')}",
+        "i = s32[] constant(1)",
+        f"t = s32[] constant({3 if change == 'transposed 3' else 0})",
+        "alpha = f32[] constant(1)",
+        "a = f32[2,2] constant({{1, 0}, {0, 1}})",
+    ]
+    call = 'custom-call(one, i, t, i, i, i, i, alpha, a, a), custom_call_target="blas_strsm"'
+    if change == "one result":
+        call = 'custom-call(one, i, i, a), custom_call_target="lapack_spotrf"'
+    text = "ENTRY e {\n" + "\n".join(lines) + f"\nROOT r = f32[2,2] {call}\n}}"
+    with pytest.raises(Unsupported, match="other operands|does not give"):
+        interp.evaluate(hlo.parse(text))
+    with pytest.raises(Unsupported, match="other operands|does not give|transposition"):
+        enclose(hlo.parse(text), peer=XLA_CPU)
