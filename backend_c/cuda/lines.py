@@ -91,13 +91,9 @@ def _renamed(
     loop: Loop, body: Sequence[Statement], ending: str, place: Expr
 ) -> Iterator[Statement]:
     """Instantiate a loop's statements for the iteration at ``place``; names get an ending."""
-    own = _own_names(loop)
-    kept = {
-        part: part
-        for part in parts(loop.body)
-        if isinstance(part, Variable) and part.name not in own
-    }
-    names = Renaming(lambda array: array, Load, ending, {loop.variable: place} | kept)
+    used = {part.name for part in parts(loop.body) if isinstance(part, Variable)}
+    kept = used - _own_names(loop)
+    names = Renaming(lambda array: array, Load, ending, {loop.variable: place}, kept=kept)
     for statement in body:
         if isinstance(statement, Assign):  # of a sum, which has one name
             yield statement._replace(value=names.expression(statement.value))

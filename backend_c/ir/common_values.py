@@ -14,21 +14,21 @@ from backend_c.ir.loop_rewriting import with_operands
 
 def with_common_values(
     body: Sequence[Let | Store],
-) -> tuple[tuple[Let | Store, ...], dict[Expr, Variable]]:
+) -> tuple[tuple[Let | Store, ...], dict[str, Variable]]:
     """Eliminate common subexpressions; return the statements, and what replaced each removed
-    variable.
+    variable, by its name: it may have other bounds where it is used.
 
     No store may change what is loaded, but for mutable arrays, whose loads are kept.
     """
     kept: list[Let | Store] = []
     known: dict[Expr, Variable] = {}  # variables by what they are bound to
-    same: dict[Expr, Variable] = {}  # variables by others of the same value
+    same: dict[str, Variable] = {}  # variables by the names of others of the same value
     for statement in body:
         value = _renamed(statement.value, same)
         if isinstance(statement, Let) and not any(map(is_mutable, subexpressions(value))):
             other = value if isinstance(value, Variable) else known.get(value)
             if other is not None:
-                same[statement.variable] = other
+                same[statement.variable.name] = other
                 continue
             known[value] = statement.variable
         if isinstance(statement, Store):
@@ -37,8 +37,8 @@ def with_common_values(
     return tuple(kept), same
 
 
-def _renamed(value: Expr, same: dict[Expr, Variable]) -> Expr:
+def _renamed(value: Expr, same: dict[str, Variable]) -> Expr:
     """Substitute removed variables by the kept ones of the same value."""
     if isinstance(value, Load | Apply):
         return with_operands(value, lambda one: _renamed(one, same))
-    return same.get(value, value)
+    return same.get(value.name, value) if isinstance(value, Variable) else value

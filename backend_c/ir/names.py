@@ -70,11 +70,10 @@ class Names:
         return {name: own for name, own in self._origins.items() if own}
 
 
-def with_same(origins: Origins, same: Mapping[Expr, Variable]) -> Origins:
+def with_same(origins: Origins, same: Mapping[str, Variable]) -> Origins:
     """Move the origins of removed variables to the variables that replaced them."""
     found = dict(origins)
     for gone, kept in same.items():
-        assert isinstance(gone, Variable)
-        both = (*found.get(kept.name, ()), *found.pop(gone.name, ()))
+        both = (*found.get(kept.name, ()), *found.pop(gone, ()))
         found[kept.name] = tuple(dict.fromkeys(both))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from backend_c.ir.loop_ir import (
     Address,
@@ -31,7 +31,8 @@ class Renaming:
 
     ``array`` maps an array that is written or whose address is taken to another (None: it is
     neither); ``load`` builds the load of an array at a renamed offset. Variables map to
-    ``variables``, else they get the suffix ``ending``.
+    ``variables``, by their names: one name may have other bounds at each use. Of the others, those
+    named in ``kept`` stay as they are, and the rest get the suffix ``ending``.
     """
 
     def __init__(
@@ -40,15 +41,19 @@ class Renaming:
         load: Callable[[Array, Expr], Expr],
         ending: str = "",
         variables: Mapping[Variable, Expr] | None = None,
+        *,
+        kept: Collection[str] = (),
     ) -> None:
-        self._array, self._load, self._ending = array, load, ending
-        self._variables = dict(variables or {})
+        self._array, self._load, self._ending, self._kept = array, load, ending, kept
+        self._variables = {variable.name: value for variable, value in (variables or {}).items()}
 
     def expression(self, value: Expr) -> Expr:
         """Rename an expression."""
         match value:
             case Variable():
-                known = self._variables.get(value)
+                if value.name in self._kept:
+                    return value
+                known = self._variables.get(value.name)
                 return self._named(value) if known is None else known
             case Load(array, offset):
                 return self._load(array, self.expression(offset))

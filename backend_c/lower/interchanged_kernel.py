@@ -123,7 +123,7 @@ class _Block:
         self._written: list[Statement] = []
         self._segment = _Segment()
         self.origins: dict[str, tuple[Computed, ...]] = {}  # what names are for
-        self.same: dict[Expr, Variable] = {}  # names that are gone
+        self.same: dict[str, Variable] = {}  # names that are gone
 
     def written(self) -> tuple[Statement, ...]:
         """Return all statements: loads of the initial state, the loop over trips, the stores."""

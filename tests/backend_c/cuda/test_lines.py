@@ -24,6 +24,8 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
     Variable,
+    expressions,
+    variables,
 )
 from backend_c.ir.scope import apply
 from hlo.bit_equality import differences
@@ -50,6 +52,14 @@ def test_what_lies_side_by_side_is_moved_in_lines() -> None:
     assert [ix.value_of(part.extent) for part in found] == [250]
     found = in_lines(loop(Store(TARGET, I, Load(SOURCE, I)), extent=999))
     assert [ix.value_of(part.extent) for part in found] == [249, 3]
+
+
+def test_an_index_may_have_other_bounds_where_it_is_used() -> None:
+    other = Array("a1", F32, 1010)
+    total = Apply("add", (Load(SOURCE, I), Load(other, I._replace(high=500))), F32)
+    (lines,) = in_lines(loop(Store(TARGET, I, total)))
+    named = {name for s in lines.body for one in expressions(s) for name in variables(one)}
+    assert named == {lines.variable.name}
 
 
 def test_what_a_condition_may_leave_out_is_read_when_it_holds() -> None:
