@@ -10,6 +10,7 @@ right; this one depends on the loop's extent alone.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -118,7 +119,7 @@ def _is_sum(loop: Loop) -> bool:
     read = [part for part in parts(loop.body) if part in loop.sums]
     assigned = [s.variable for s in loop.body if isinstance(s, Assign)]
     known = all(isinstance(s, Let | Store | Assign) for s in loop.body)
-    return known and sorted(read) == sorted(assigned) == sorted(loop.sums)
+    return known and Counter(read) == Counter(assigned) == Counter(loop.sums)
 
 
 def _in_lane(statement: Statement, arrays: dict[Variable, Array], lane: Variable) -> Statement:

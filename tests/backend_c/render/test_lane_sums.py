@@ -10,11 +10,14 @@ from conftest import has_c_compiler
 
 import backend_c
 import hlo
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import INDEX, Apply, Array, Assign, Call, Kernel, Load, Loop, Variable
 from backend_c.ir.settings import Numerics, Settings
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
+from backend_c.render.lane_sums import with_lane_sums
 from backend_c.render.translation_units import render_plan
-from hlo.types import ELEMENT_TYPES
+from hlo.types import ELEMENT_TYPES, F32, F64
 
 _LENGTHS = (1, 7, 15, 16, 17, 33, 127, 130, 300, 1023)
 
@@ -140,3 +143,17 @@ def test_blocks_of_which_the_last_is_shorter_are_in_arrays(dims: str) -> None:
         found = executable(x)
         exact = (x.astype(np.longdouble) ** 2).sum()
         assert abs(found - exact) <= (length + 2) * 2.0**-24 * exact
+
+
+def test_one_loop_has_sums_of_two_types() -> None:
+    i = Variable(INDEX, "i", 0, 99)
+    sums = tuple(Variable(t, f"s{t}", mutable=True) for t in (F64, F32))
+    arrays = tuple(Array(f"a{t}", t, 100) for t in (F64, F32))
+    body = tuple(
+        Assign(one, Apply("add", (one, Load(array, i)), one.type))
+        for one, array in zip(sums, arrays, strict=True)
+    )
+    loop = Loop(i, ix.constant(100), "lanes", body, sums)
+    found = with_lane_sums(Kernel(arrays, (), (), (loop,), Numerics.FAST)).body
+    calls = [statement.function for statement in found if isinstance(statement, Call)]
+    assert calls == ["hlo_lanes_add_f64", "hlo_lanes_add_f32"]
