@@ -12,7 +12,8 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ OBJECT = ".o"  # what libraries are linked with
 CUBIN = ".cubin"  # kernels for a GPU
 PROGRAM = ".program"  # what calls of a library need
 _BUILT = (_LIBRARY, HEADERS, OBJECT, CUBIN, PROGRAM)
+_WORKSPACE = "building-"  # what directories to compile in begin with
+_LONGEST = 24 * 3600.0  # seconds that one may be in use
 _SHARE = 4  # processes that may fill a cache at once, each unaware of the others
 
 
@@ -133,7 +136,7 @@ def found(cache: Cache, key: str, kind: str = _LIBRARY) -> Path | None:
 def workspace(cache: Cache) -> tempfile.TemporaryDirectory[str]:
     """Make a directory to compile in, on the cache's file system so that `publish` can rename."""
     try:
-        return tempfile.TemporaryDirectory(prefix="building-", dir=cache.directory)
+        return tempfile.TemporaryDirectory(prefix=_WORKSPACE, dir=cache.directory)
     except OSError as error:
         why = error.strerror or str(error)
         raise ToolchainError(_unusable(cache.directory, why)) from None
@@ -246,11 +249,23 @@ def _evict(cache: Cache, newest: Path) -> None:
         _ROOM[cache] = left
 
 
+def _remove_abandoned(entries: Iterable[os.DirEntry[str]]) -> None:
+    """Remove the workspaces of processes that were killed: no compilation takes a day."""
+    oldest = time.time() - _LONGEST
+    for entry in entries:
+        if entry.name.startswith(_WORKSPACE):
+            with suppress(OSError):  # its process may remove it meanwhile
+                if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+
+
 def _shrunk(cache: Cache, newest: Path) -> int:
     """Remove libraries if they are too large, an eighth more than need be, so that there is room
     for the next ones; return the size of the rest in bytes."""
     with os.scandir(cache.directory) as entries:
-        libraries = [(e.stat(), e.path) for e in entries if e.name.endswith(_BUILT)]
+        there: list[os.DirEntry[str]] = [*entries]
+    _remove_abandoned(there)
+    libraries = [(e.stat(), e.path) for e in there if e.name.endswith(_BUILT)]
     total = sum(status.st_size for status, _ in libraries)
     if total <= cache.maximum_bytes:
         return total

@@ -7,6 +7,8 @@ import hashlib
 import os
 import pwd
 import stat
+import tempfile
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -294,6 +296,17 @@ def test_cache_is_listed_now_and_then(cache: Cache, monkeypatch: pytest.MonkeyPa
         assert newest.exists()
         assert sum(p.stat().st_size for p in small.directory.glob("*.so")) <= 1000
     assert 0 < len(looks) < 150 and not (small.directory / "library-0.so").exists()
+
+
+def test_workspaces_of_killed_processes_are_removed(compiler: Compiler, cache: Cache) -> None:
+    small = Cache(cache.directory, maximum_bytes=1)
+    abandoned, in_use = (
+        Path(tempfile.mkdtemp(prefix="building-", dir=small.directory)) for _ in "ab"
+    )
+    (abandoned / "unit_0.c").touch()
+    os.utime(abandoned, (0, time.time() - 2 * 24 * 3600))
+    build(_SOURCE, compiler, small)
+    assert in_use.exists() and not abandoned.exists()
 
 
 def test_cache_is_closed_to_others(cache: Cache) -> None:
