@@ -149,8 +149,10 @@ double limit_region(int passes, int threads) {
 FMA(f32, f32v)
 FMA(f64, f64v)
 
-/* Products of the matrix unit: tiles of 16 rows of 64 bytes, four sums at a time. */
-#if defined(__AMX_BF16__) && defined(__AMX_INT8__) && defined(__linux__)
+/* Products of the matrix unit: tiles of 16 rows of 64 bytes, four sums at a time. gcc
+ * and clang spell in two ways that the processor has it. */
+#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && \
+    (defined(__AMX_INT8__) || defined(__AMXINT8__)) && defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
 enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
