@@ -31,7 +31,7 @@
 #define HLO_WRAP_CAST(name, T, U, bits) \
     HLO_FUNCTION T hlo_wrap_##name(uint64_t x) { return (T)(U)x; }
 
-/* Arithmetic in the unsigned W, where overflow wraps; wrap_T brings the result back to T. */    \
+/* Arithmetic in the unsigned W, where overflow wraps; wrap_T brings the result back to T. */
 #define HLO_ARITHMETIC(name, T, U, W, bits)                                                      \
     HLO_FUNCTION T hlo_add_##name(T lhs, T rhs) { return hlo_wrap_##name((W)((W)lhs + (W)rhs)); } \
     HLO_FUNCTION T hlo_subtract_##name(T lhs, T rhs) {                                           \
