@@ -25,6 +25,11 @@ Target = Callable[[tuple[Array, ...], Shape, str], Any]
 Wrapper = Callable[..., tuple[Any, ...]]
 
 
+# info of matrices that are not finite: XLA's geev, and LAPACK's gesdd for NaN, call the argument
+# illegal, and JAX then shows NaN.
+_NOT_FINITE = -4
+_MOST_RESULTS = 6  # of gees
+
 TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
 
@@ -83,6 +88,8 @@ def _geqrf(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...
 
 
 def _orgqr(routine: Callable[..., Any], config: str, a: Array, tau: Array) -> tuple[Any, ...]:
+    if not tau.size:  # SciPy's routine raises; a product of no reflectors
+        return np.eye(*a.shape), 0
     q, _, info = routine(a, tau)
     return q, info
 
@@ -105,6 +112,8 @@ def _geqp3(routine: Callable[..., Any], config: str, a: Array, pivots: Array) ->
 def _ormqr(
     routine: Callable[..., Any], config: str, a: Array, tau: Array, c: Array
 ) -> tuple[Any, ...]:
+    if not c.size:  # nothing to apply reflectors to, which SciPy's routine calls illegal
+        return (c,)
     turned = ("C" if a.dtype.kind == "c" else "T") if _is_set(config, "transpose") else "N"
     side = "L" if _is_set(config, "left") else "R"
     return (routine(side, turned, a, tau, c, max(1, 64 * max(c.shape)))[0],)
@@ -112,6 +121,9 @@ def _ormqr(
 
 def _geev(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
     wanted = [int(letter(config, f"compute_{side}", "NV") == "V") for side in ("left", "right")]
+    if not np.isfinite(a).all():
+        values = [np.full(len(a), np.nan)] * (1 if a.dtype.kind == "c" else 2)
+        return *values, *(np.full(a.shape, np.nan if w else 0.0) for w in wanted), _NOT_FINITE
     power = _power_out_of_range(a)
     *values, left, right, info = routine(
         _times_power(a, -power), compute_vl=wanted[0], compute_vr=wanted[1]
@@ -176,17 +188,41 @@ def _gtsv(
 ) -> tuple[Any, ...]:
     """Solve tridiagonal systems; the first element of the lower diagonal and the last of the upper
     one are padding."""
-    low_, diagonal_, high_, x, info = routine(low[1:], diagonal, high[:-1], b)
+    if len(diagonal) == 1:  # SciPy's routine wants elements beside the diagonal
+        is_singular = bool(diagonal[0] == 0)
+        with np.errstate(all="ignore"):
+            return low, diagonal, high, b if is_singular else b / diagonal, int(is_singular)
+    columns = b if b.size else np.zeros((len(diagonal), 1), b.dtype)  # nor does it take no columns
+    low_, diagonal_, high_, x, info = routine(low[1:], diagonal, high[:-1], columns)
     ends = np.concatenate((low[:1], low_)), np.concatenate((high_, high[-1:]))
-    return ends[0], diagonal_, ends[1], x, info
+    return ends[0], diagonal_, ends[1], x[:, : b.shape[1]], info
 
 
 def _gesdd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
     mode = letter(config, "mode", "ANS")
-    u, s, vt, info = routine(a, compute_uv=int(mode != "N"), full_matrices=int(mode == "A"))
+    if np.isfinite(a).all():
+        u, s, vt, info = routine(a, compute_uv=int(mode != "N"), full_matrices=int(mode == "A"))
+    else:  # LAPACK computes without end for some infinities
+        (rows, columns), least = a.shape, min(a.shape)
+        u = np.full((rows, rows if mode == "A" else least), np.nan)
+        vt = np.full((columns if mode == "A" else least, columns), np.nan)
+        s, info = np.full(least, np.nan), _NOT_FINITE
     if mode == "N":
         u = vt = None
     return a, s, u, vt, info
+
+
+def _of_nothing(name: str, config: str, a: Array, *others: Array) -> tuple[Any, ...]:
+    """Return a routine's results for a matrix without elements, None for zeros. SciPy's routines
+    call its sizes illegal, on stderr, or raise."""
+    if name in ("ormqr", "unmqr"):
+        return (others[-1],)
+    results: list[Array | None] = [None] * _MOST_RESULTS
+    if name == "geqp3":
+        results[1] = np.arange(1, a.shape[1] + 1)
+    elif name in ("gesdd", "gesvd") and letter(config, "mode", "ANS") == "A":
+        results[2:4] = np.eye(a.shape[0]), np.eye(a.shape[1])
+    return tuple(results)
 
 
 # Routine -> wrapper, types. The first operand is a matrix, for _OF_VECTORS a vector.
@@ -226,20 +262,22 @@ def _stacked(parts: list[Array | None], shape: ArrayShape) -> Array:
 
 
 def _each_by(
-    routine: Callable[..., tuple[Any, ...]], name: str, operands: tuple[Array, ...], shape: Shape
+    routine: Callable[..., tuple[Any, ...]],
+    name: str,
+    config: str,
+    operands: tuple[Array, ...],
+    shape: Shape,
 ) -> tuple[Array, ...]:
-    """Run a routine for each matrix of a batch, but for matrices without elements, which SciPy
-    refuses: info is 0, and all else that is declared has no elements either."""
-    matrix, declared = operands[0], leaves(shape)
-    inexact = [leaf for leaf in declared if leaf.is_inexact]
-    if not matrix.size and not any(leaf.elements for leaf in inexact):
-        return tuple(np.zeros(leaf.dims, leaf.element_type.numpy) for leaf in declared)
-    results = [
-        routine(*(np.array(operand[index]) for operand in operands))
-        for index in np.ndindex(*matrix.shape[: -1 if name[1:] in _OF_VECTORS else -2])
-    ]
+    """Run a routine, one of SciPy by its ``name`` without the type, for each matrix of a batch."""
+    results = []
+    for index in np.ndindex(*operands[0].shape[: -1 if name in _OF_VECTORS else -2]):
+        matrices = [np.array(operand[index]) for operand in operands]
+        if matrices[0].size:
+            results.append(routine(*matrices))
+        else:
+            results.append(_of_nothing(name, config, *matrices))
     return tuple(
-        _stacked([result[i] for result in results], leaf) for i, leaf in enumerate(declared)
+        _stacked([result[i] for result in results], leaf) for i, leaf in enumerate(leaves(shape))
     )
 
 
@@ -253,7 +291,8 @@ def _by_scipy(name: str, wrapper: Wrapper) -> Target:
         except ImportError:
             raise Unsupported(f"lapack_{name}_ffi needs SciPy: pip install scipy") from None
         try:
-            whole = _each_by(partial(wrapper, getattr(lapack, name), config), name, operands, shape)
+            routine = partial(wrapper, getattr(lapack, name), config)
+            whole = _each_by(routine, name[1:], config, operands, shape)
         except (Error, MemoryError):
             raise
         except Exception as error:  # f2py's have no common class

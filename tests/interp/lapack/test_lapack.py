@@ -12,6 +12,7 @@ import pytest
 
 import hlo
 import interp
+from hlo.values import arrays_of
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("scipy")
@@ -66,3 +67,98 @@ def test_as_jaxlib_does(name: str, dtype: type[np.generic]) -> None:
     results = result if isinstance(result, tuple) else (result,)
     for one, other in zip(results, expected, strict=True):
         assert np.allclose(one, other, atol=1e-4)
+
+
+_FORM = "HloModule m\nENTRY e { %s ROOT r = %s custom-call(%s), custom_call_target=%s %s }"
+
+
+def called(target: str, shape: str, config: str, *operands: np.ndarray) -> list[np.ndarray]:
+    names = {"float32": "f32", "complex64": "c64", "int32": "s32"}
+    parameters = " ".join(
+        f"p{i} = {names[str(x.dtype)]}[{','.join(map(str, x.shape))}] parameter({i})\n"
+        for i, x in enumerate(operands)
+    )
+    passed = ", ".join(f"p{i}" for i in range(len(operands)))
+    api = f", api_version=API_VERSION_TYPED_FFI, backend_config={{{config}}}"
+    text = _FORM % (parameters, shape, passed, f'"lapack_{target}_ffi"', api)
+    return list(arrays_of(interp.evaluate(hlo.parse(text), *operands)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_a_tridiagonal_system_of_order_1(dtype: type[np.generic]) -> None:
+    kind, name = ("s", "f32") if dtype is np.float32 else ("c", "c64")
+    shape = f"({name}[1], {name}[1], {name}[1], {name}[1,1], s32[])"
+    for diagonal, solution, info in ((2, 2, 0), (0, 4, 1)):
+        operands = [np.array([n], dtype) for n in (0, diagonal, 0)]
+        *_, x, found = called(f"{kind}gtsv", shape, "", *operands, np.array([[4]], dtype))
+        assert (x, found) == ([[solution]], info)
+
+
+# routine, results, backend_config, dims of operands, number of the result that is not empty, and it
+_EMPTY: list[tuple[str, str, str, tuple[tuple[int, ...], ...], int, object]] = [
+    ("sgetrf", "(f32[0,3], s32[0], s32[])", "", ((0, 3),), 2, 0),
+    ("sgeqrf", "(f32[0,3], f32[0])", "", ((0, 3),), 1, []),
+    ("sorgqr", "f32[2,1]", "", ((2, 1), (0,)), 0, [[1], [0]]),
+    ("sormqr", "f32[1,1]", "left = true, transpose = true", ((1, 0), (0,), (1, 1)), 0, [[0]]),
+    ("sormqr", "f32[1,0]", "left = true, transpose = true", ((1, 1), (1,), (1, 0)), 0, [[]]),
+    (
+        "sgeev",
+        "(f32[0], f32[0], c64[0,0], c64[0,0], s32[])",
+        "compute_left = 86 : ui8, compute_right = 86 : ui8",
+        ((0, 0),),
+        4,
+        0,
+    ),
+    ("sgehrd", "(f32[0,0], f32[0], s32[])", "low = 1 : i32, high = 0 : i32", ((0, 0),), 2, 0),
+    ("ssytrd", "(f32[0,0], f32[0], f32[0], f32[0], s32[])", "uplo = 76 : ui8", ((0, 0),), 4, 0),
+    ("sgtsv", "(f32[0], f32[0], f32[0], f32[0,1], s32[])", "", ((0,), (0,), (0,), (0, 1)), 4, 0),
+    ("sgtsv", "(f32[1], f32[1], f32[1], f32[1,0], s32[])", "", ((1,), (1,), (1,), (1, 0)), 3, [[]]),
+    *(
+        (
+            f"s{name}",
+            f"(f32[0,2], f32[0], f32[0,0], f32[{k},2], s32[])",
+            f"mode = {ord(mode)} : ui8",
+            ((0, 2),),
+            3,
+            np.eye(k, 2).tolist(),
+        )
+        for name in ("gesdd", "gesvd")
+        for mode, k in (("A", 2), ("S", 0))
+    ),
+]
+
+
+@pytest.mark.parametrize("case", _EMPTY, ids=lambda case: f"{case[0]} {case[3]}")
+def test_empty_matrices(
+    case: tuple[str, str, str, tuple[tuple[int, ...], ...], int, object],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    target, shape, config, dims, place, expected = case
+    results = called(target, shape, config, *(np.zeros(each, np.float32) for each in dims))
+    assert results[place].tolist() == expected
+    assert capfd.readouterr() == ("", "")
+
+
+def test_no_column_to_pivot() -> None:
+    operands = np.zeros((0, 3), np.float32), np.zeros(3, np.int32)
+    _, order, _ = called("sgeqp3", "(f32[0,3], s32[3], f32[0])", "", *operands)
+    assert order.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("routine", ["geev", "gesdd", "gesvd"])
+def test_matrices_that_are_not_finite(
+    routine: str, value: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """LAPACK prints, or computes without end."""
+    matrix = np.arange(9, dtype=np.float32).reshape(3, 3)
+    matrix[0, 0] = value
+    if routine == "geev":
+        shape = "(f32[3], f32[3], c64[3,3], c64[3,3], s32[])"
+        config = "compute_left = 86 : ui8, compute_right = 78 : ui8"
+    else:
+        shape = "(f32[3,3], f32[3], f32[3,3], f32[3,3], s32[])"
+        config = "mode = 65 : ui8"
+    results = called(f"s{routine}", shape, config, matrix)
+    assert np.isnan(results[1]).all() and results[-1] == -4
+    assert capfd.readouterr() == ("", "")
