@@ -28,13 +28,13 @@ UFUNCS: dict[str, np.ufunc] = {
     "xor": np.bitwise_xor,
 }
 _ON_PRED = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
-_EXTREMES = having(EXTREME)
+EXTREMES = having(EXTREME)
 _CHUNK = 1 << 20  # elements at a time in products
 
 
 def has_order(monoid: str, element_type: ElementType) -> bool:
     """Test whether a fold's result depends on the order of its operations, because they round."""
-    return (element_type.is_float and monoid not in _EXTREMES) or element_type.is_complex
+    return (element_type.is_float and monoid not in EXTREMES) or element_type.is_complex
 
 
 def fold_along(monoid: str, values: Array, axes: Sequence[int], init: Array) -> Array:
@@ -113,13 +113,29 @@ def _extreme_in_windows(
 ) -> Array:
     """Fold a maximum or minimum of floats as one of integers in the same order, where any NaN is
     the most extreme."""
-    as_float = np.float64 if type_of(values) is F64 else np.float32
+    as_float = _wide_float(values)
     ufunc, is_greatest = UFUNCS[monoid], monoid == "maximum"
     ordered = _ordered(values.astype(as_float), is_greatest)
     start = _ordered(init.astype(as_float), is_greatest)
     identity = _identity(ufunc, ordered.dtype)
     folded = np.asarray(ufunc(window_fold(ordered, windows, ufunc, identity), start))
     return _reordered(folded).view(as_float).astype(values.dtype)
+
+
+def extreme_at(monoid: str, values: Array, places: Array, updates: Array) -> Array:
+    """Compute the maximum or minimum of floats and of the updates to their places, as one of
+    integers in the same order: NumPy's own does not order -0 below +0."""
+    as_float, is_greatest = _wide_float(values), monoid == "maximum"
+    ordered = _ordered(values.astype(as_float), is_greatest)
+    UFUNCS[monoid].at(ordered, places, _ordered(updates.astype(as_float), is_greatest))
+    folded = _reordered(ordered).view(as_float).astype(values.dtype)
+    untouched = np.ones(values.shape, np.bool_)
+    untouched[places] = False
+    return np.where(untouched, values, folded)  # a NaN that is only moved keeps its bits
+
+
+def _wide_float(values: Array) -> type[np.float32 | np.float64]:
+    return np.float64 if type_of(values) is F64 else np.float32
 
 
 def _ordered(values: Array, nan_is_greatest: bool) -> Array:

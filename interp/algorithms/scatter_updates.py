@@ -10,7 +10,7 @@ import numpy as np
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms.index_vectors import along, index_vectors, within
-from interp.algorithms.monoid_folds import UFUNCS
+from interp.algorithms.monoid_folds import EXTREMES, UFUNCS, extreme_at
 from interp.exact.conversion import type_of
 from interp.exact.sums import segment_sum
 
@@ -81,8 +81,9 @@ def combined(
         touched, segment_ids = np.unique(offsets, return_inverse=True)
         results[0][touched] = _sums(updates[0], segment_ids, results[0][touched])
     elif element_type.is_integer and element_type.bits >= 8 and monoid is not None:
-        # Not for maximum and minimum of floats: NumPy's do not order -0 below +0.
         UFUNCS[monoid].at(results[0], offsets, updates[0])
+    elif element_type.is_float and monoid in EXTREMES:
+        results[0][...] = extreme_at(monoid, results[0], offsets, updates[0])
     else:
         _in_rounds(results, offsets, updates, to_apply)
     return results

@@ -282,6 +282,34 @@ def test_scatter_sums_floats_exactly() -> None:
     assert list(result) == [1 + 2.0**-20, 3]
 
 
+def refused(*operands: np.ndarray) -> np.ndarray:
+    raise AssertionError("called for a round of updates")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("opcode", ["maximum", "minimum"])
+def test_scatter_of_extremes_takes_no_rounds(opcode: str, dtype: type[np.floating]) -> None:
+    """Bits of NaNs that are not updated stay, and -0 is below +0 in any order of the updates."""
+    nan = np.array([0xFE01], np.uint16).view(np.float16).astype(dtype)[0]
+    operand = np.array([0.0, -0.0, 5, 5, nan], dtype)
+    updates = np.array([-0.0, 0.0, 7, -7, np.nan, 1], dtype)
+    result = indexing.scatter(
+        operand,
+        np.array([0, 1, 2, 2, 3, 3], np.int32),
+        updates,
+        update_window_dims=(),
+        inserted_window_dims=(0,),
+        scatter_dims_to_operand_dims=(0,),
+        index_vector_dim=1,
+        to_apply=callee(opcode, refused),
+    )
+    is_greatest = opcode == "maximum"
+    zero = 0.0 if is_greatest else -0.0
+    expected = np.array([zero, zero, 7 if is_greatest else -7], dtype)
+    assert result[:3].tobytes() == expected.tobytes()
+    assert np.isnan(result[3]) and result[4:].tobytes() == operand[4:].tobytes()
+
+
 def test_dynamic_slices_are_clamped() -> None:
     operand = np.arange(12).reshape(3, 4)
     at = [np.asarray(5, np.uint8), np.asarray(-3, np.int64)]
