@@ -9,16 +9,20 @@ ended by a signal, or does not end in time, has crashed.
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import hlo
 from fuzz.peers.xla import Answer
+from fuzz.worker_pool.process import signal_at_end
 from hlo import archive
 from hlo.errors import ArgumentError
 from hlo.operating_system import signal_name
@@ -53,19 +57,46 @@ class Command:
             program.write_text(text)
             archive.write(given, archive.numbered(tuple(arrays)))
             begin = time.perf_counter()
+            words = [*self._words, str(program), str(given), str(results)]
             try:
-                done = subprocess.run(
-                    [*self._words, str(program), str(given), str(results)],
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    timeout=self._timeout,
-                )
+                done = (_run_in_group if hasattr(os, "killpg") else _run)(words, self._timeout)
             except subprocess.TimeoutExpired:
                 return Answer(crash=f"no answer in {self._timeout:g} s")
             seconds = time.perf_counter() - begin
             if done.returncode:
                 return _failed(done.returncode, done.stderr.decode(errors="replace"))
             return _answer(text, results, seconds)
+
+
+def _run(words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
+    )
+
+
+def _run_in_group(words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in a group of its own, of which nothing is left at the end: it is killed, or
+    ends by a signal when this process dies."""
+    theirs, ours = os.pipe()
+    try:
+        with subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=(theirs,),
+        ) as process:
+            try:
+                signal_at_end(theirs, -process.pid)
+                output, told = process.communicate(timeout=timeout)
+            finally:
+                with suppress(ProcessLookupError, PermissionError):  # all have ended
+                    os.killpg(process.pid, signal.SIGKILL)
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    return subprocess.CompletedProcess(words, process.returncode, output, told)
 
 
 def _failed(status: int, told: str) -> Answer:

@@ -109,10 +109,16 @@ def end_with(pipe: int) -> None:
     """Have the kernel kill this process when the holder of the other end of a pipe dies: the end of
     a pipe raises SIGIO, whose default action is to terminate. A thread that waits for that would
     not run while C code holds the interpreter's lock."""
-    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+    signal_at_end(pipe, os.getpid())
     if wait([pipe], 0):  # it ended before
         os.kill(os.getpid(), signal.SIGIO)
+
+
+def signal_at_end(pipe: int, owner: int) -> None:
+    """Have the kernel send SIGIO to a process, or, if negative, to a group of processes, at the end
+    of a pipe, as long as any process has it open."""
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, owner)
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

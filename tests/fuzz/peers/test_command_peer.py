@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import select
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import ml_dtypes
@@ -72,6 +76,38 @@ def test_what_goes_wrong_is_told(
         answer = run(_PROGRAM, (_X, _Y))
     assert answer.outputs is None
     assert told in (getattr(answer, kind) or "")
+
+
+def _has_ended(process: int) -> bool:
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], 60.0)[0])
+    finally:
+        os.close(descriptor)
+
+
+def test_nothing_that_a_command_starts_outlives_its_call(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    with Command(["sh", "-c", f"sleep 100 & echo $! > {child}; wait", "x"], 1.0) as run:
+        assert run(_PROGRAM, (_X, _Y)).crash == "no answer in 1 s"
+        assert _has_ended(int(child.read_text()))
+
+
+def test_nothing_that_a_command_starts_outlives_its_caller(tmp_path: Path) -> None:
+    """A reduction kills workers whose answer nobody waits for, with whatever they run."""
+    child = tmp_path / "child"
+    # The file has its name when it is complete.
+    words = ["sh", "-c", f"sleep 100 & echo $! > {child}.new; mv {child}.new {child}; wait", "x"]
+    code = f"from fuzz.peers.command import Command\nCommand({words!r}, 90.0)({_PROGRAM!r}, ())"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as caller:
+        until = time.monotonic() + 60.0
+        while not child.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        caller.kill()
+    assert _has_ended(int(child.read_text()))
 
 
 @pytest.mark.parametrize(("fault", "status"), [("", 0), ("found[0][1] += 0.5", 1)])
