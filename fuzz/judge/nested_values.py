@@ -17,6 +17,7 @@ import hlo
 import interp
 from fuzz.judge.failure import is_step
 from fuzz.peers.xla import Answer
+from fuzz.reducer.cutting import smallest
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import ASYNC, CALLS, having
 from hlo.passes.choices import branches
@@ -200,12 +201,5 @@ def _bytes(shape: Shape, rows: int) -> int:
 
 
 def _affordable(places: Sequence[_Place], most: int) -> list[_Place]:
-    """Return the smallest values that together have at most ``most`` bytes, in their order."""
-    total = 0
-    taken = set[str]()
-    for place in sorted(places, key=lambda one: one.bytes):
-        total += place.bytes
-        if total > most:
-            break
-        taken.add(place.name)
+    taken = set(smallest({place.name: place.bytes for place in places}, most))
     return [place for place in places if place.name in taken]

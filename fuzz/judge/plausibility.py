@@ -7,15 +7,14 @@ does not trade it for one at the ends of a type's range.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from fuzz.reducer.numbers import LARGE, SMALL
 from hlo.values import Array
 from interp.envelope.enclosure import Enclosure, contains
 from interp.envelope.trying import Found
+from interp.envelope.verdict import in_double
 
-_SMALL, _LARGE = 1e-4, 1e6  # what people write down
 _LEAST, _MOST = 1e-30, 1e30
 _PART = 0.1  # of the exact number, at least, is plainly another one
 PLAIN, CLEAR, ANY = 2, 1, 0
@@ -37,17 +36,13 @@ def _rank(actual: Array, exact: Array, legal: Enclosure) -> int:
         wrong = ~np.asarray(contains(legal, actual))
         if not wrong.any():
             return ANY
-        one, other = (_wide(array)[wrong] for array in (actual, exact))
+        one, other = (in_double(array)[wrong] for array in (actual, exact))
         size = np.abs(other)
         is_near = np.abs(one - other) <= _PART * np.maximum(size, np.abs(one))
         differs = np.isfinite(size) & ~(is_near & np.isfinite(one))
         zero = size == 0
-        plain = zero & ~(np.abs(one) < _SMALL) | (size >= _SMALL) & (size <= _LARGE)
+        plain = zero & ~(np.abs(one) < SMALL) | (size >= SMALL) & (size <= LARGE)
         clear = zero & ~(np.abs(one) < _LEAST) | (size >= _LEAST) & (size <= _MOST)
     if (plain & differs).any():
         return PLAIN
     return CLEAR if (clear & differs).any() else ANY
-
-
-def _wide(array: Array) -> Any:
-    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

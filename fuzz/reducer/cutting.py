@@ -60,6 +60,12 @@ def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
 def affordable(instructions: Iterable[Instruction], most: int = _MOST_BYTES) -> tuple[str, ...]:
     """Return the smallest values that together take at most so many bytes, in their order."""
     sizes = {i.name: _bytes(i) for i in instructions if can_be_shown(i)}
+    return smallest(sizes, most)
+
+
+def smallest(sizes: Mapping[str, int], most: int) -> tuple[str, ...]:
+    """Return the names of the smallest values, of so many bytes each, that together take at most
+    ``most``, in their order."""
     taken, total = set[str](), 0
     for name, size in sorted(sizes.items(), key=itemgetter(1)):
         total += size

@@ -18,7 +18,7 @@ from interp.values import Value
 Change = Callable[[Array], Iterator[Array]]
 
 _EVERYDAY = (3, 10, 100, 0.5, 1000)  # in place of what nobody writes down
-_SMALL, _LARGE = 1e-4, 1e6
+SMALL, LARGE = 1e-4, 1e6  # of what people write down
 _STRANGE = 8  # characters that a number is worth which nobody writes down
 _SINGLY = 32  # elements: more are changed in runs only
 _RUNS = 16
@@ -102,7 +102,7 @@ def _everyday(array: Array) -> Iterator[Array]:
 
 def _is_strange(numbers: Array) -> Array:
     size = np.abs(numbers)
-    return np.asarray((size != 0) & ~((size >= _SMALL) & (size <= _LARGE)))
+    return np.asarray((size != 0) & ~((size >= SMALL) & (size <= LARGE)))
 
 
 def _runs(size: int) -> Iterator[tuple[int, int]]:

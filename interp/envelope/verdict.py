@@ -153,7 +153,7 @@ def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Ar
         return np.asarray(legal.low != legal.high)
     if _is_surely_narrow(legal, exact, widest, around):
         return np.broadcast_to(np.False_, legal.shape)
-    low, high, middle = (_wide(x) for x in (legal.low, legal.high, exact))
+    low, high, middle = (in_double(x) for x in (legal.low, legal.high, exact))
     known = np.abs(high - low) <= widest * np.maximum(np.abs(middle), around)
     if known.all() and not is_ever(legal.nan):
         return np.broadcast_to(np.False_, legal.shape)
@@ -189,7 +189,7 @@ def typical(array: Array) -> float:
 def _root_mean_square(array: Array, scale: float) -> float:
     flat, total, count = array.reshape(-1), 0.0, 0
     for start in range(0, flat.size, BLOCK):
-        size = np.abs(_wide(flat[start : start + BLOCK]))
+        size = np.abs(in_double(flat[start : start + BLOCK]))
         finite = np.isfinite(size)
         numbers = size if finite.all() else size[finite]
         with np.errstate(over="ignore"):
@@ -198,5 +198,6 @@ def _root_mean_square(array: Array, scale: float) -> float:
     return math.sqrt(total / count) if count else 0.0
 
 
-def _wide(array: Array) -> Any:
+def in_double(array: Array) -> Any:
+    """Convert numbers to float64 or complex128."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
