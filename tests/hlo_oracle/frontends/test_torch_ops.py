@@ -155,6 +155,16 @@ def test_numbers_without_a_sign_have_none_to_shift_in(name: str) -> None:
     assert of(name, I64, np.array([-8, 8]), 1).tolist() == [-4, 4]
 
 
+def test_powers_of_integers_by_all_bits_of_the_exponent() -> None:
+    x = np.array([3, 2, 7, -1, -1, 1, 2, 0, -3], I64)
+    y = np.array([100, 64, 2**62, -(2**62), -(2**62) - 1, -9, -1, 0, 65], I64)
+    expected = [pow(int(a), int(b), 2**64) for a, b in zip(x[:3], y[:3], strict=True)]
+    expected += [1, 2**64 - 1, 1, 0, 1, pow(-3, 65, 2**64)]
+    assert of("pow.Tensor_Tensor", I64, x, y).view("uint64").tolist() == expected
+    x, y = np.array([3, 255], "uint8"), np.array([200, 255], "uint8")
+    assert of("pow.Tensor_Tensor", x.dtype, x, y).tolist() == [pow(3, 200, 256), 255]
+
+
 def test_divisors_of_the_least_number() -> None:
     """Its absolute value is itself."""
     least = -(2**31)

@@ -231,6 +231,26 @@ def _polygamma(result: Any, order: int, x: Any) -> Any:
     return jax.scipy.special.polygamma(order, x) if order else _digamma(x)
 
 
+def _pow(x: Any, y: Any) -> Any:
+    """Raise to a power; of integers by all bits of the exponent, where ``jax.numpy.power`` reads
+    the lowest six."""
+    if _is_inexact(x):
+        return jnp.power(x, y)
+    x, y = jnp.broadcast_arrays(x, y)
+    one, is_odd = jnp.ones((), x.dtype), (y & 1) != 0
+
+    def step(operands: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        result, factor, rest = operands
+        return jnp.where((rest & 1) != 0, result * factor, result), factor * factor, rest >> 1
+
+    first = jnp.broadcast_to(one, x.shape), x, jnp.maximum(y, 0)
+    result = lax.while_loop(lambda operands: jnp.any(operands[2] != 0), step, first)[0]
+    # Of the reciprocals only those of 1 and -1 are no fractions.
+    is_unit = (x == 1) | (x + 1 == 0)
+    inverse = jnp.where(is_unit, jnp.where(is_odd, x, one), one - one)
+    return jnp.where(y < 0, inverse, result)
+
+
 def _gcd(x: Any, y: Any) -> Any:
     """Compute greatest common divisors by Euclid's algorithm.
 
@@ -260,7 +280,7 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "div": _div, "floor_divide": jnp.floor_divide, "fmax": jnp.fmax, "fmin": jnp.fmin,
     "gcd": _gcd, "igamma": lax.igamma, "igammac": lax.igammac, "lcm": _lcm,
     "hypot": jnp.hypot, "lerp": _lerp, "maximum": jnp.maximum, "minimum": jnp.minimum,
-    "mul": jnp.multiply, "nextafter": jnp.nextafter, "pow": jnp.power,
+    "mul": jnp.multiply, "nextafter": jnp.nextafter, "pow": _pow,
     "remainder": jnp.remainder, "rsub": _rsub, "special_zeta": lax.zeta, "sub": _sub,
     "true_divide": jnp.true_divide,
 }  # fmt: skip
