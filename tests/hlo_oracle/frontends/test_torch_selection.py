@@ -74,6 +74,7 @@ def test_indices_that_counts_and_elements_name() -> None:
     assert repeated.tolist() == [0, 0, 2]
     with pytest.raises(NotImplementedError, match="number is data"):
         of("repeat_interleave.Tensor", I64, counts)
+    assert of("nonzero_static", I64, np.zeros((0, 2)), size=2).tolist() == [[-1, -1]] * 2
     x = np.array([[0, 1], [1, 0]])
     assert of("nonzero_static", I64, x, size=3).tolist() == [[0, 1], [1, 0], [-1, -1]]
 

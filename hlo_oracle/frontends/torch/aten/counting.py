@@ -56,6 +56,8 @@ def _repeats(result: Any, repeats: Any, *, output_size: int | None = None) -> An
 def _nonzero_static(result: Any, x: Any, *, size: int, fill_value: int = -1) -> Any:
     if not x.ndim:
         return jnp.zeros((size, 0), result)
+    if not x.size:  # of which jax.numpy.nonzero ignores fill_value
+        return jnp.full((size, x.ndim), fill_value, result)
     places: Sequence[Any] = jnp.nonzero(x, size=size, fill_value=fill_value)
     return jnp.stack(places, axis=-1)
 
