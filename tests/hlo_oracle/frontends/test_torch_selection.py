@@ -213,6 +213,12 @@ def test_numbers_are_rounded_to_a_grid() -> None:
     assert np.allclose(value, [[-0.8, 0], [0, 0]])
 
 
+def test_nan_has_no_margin() -> None:
+    x = np.array([[NAN, 1, 2], [3, 0, NAN]], F32)
+    rows, _ = of("multilabel_margin_loss_forward", F32, x, np.array([[1, 2, -1], [0, -1, 1]]), 0)
+    assert rows.tolist() == [0, 0]
+
+
 def test_margins_of_the_classes_that_a_row_lists() -> None:
     x, target = numbers(3, 4), np.array([[3, 0, -1, 1], [-1, 1, 1, 1], [0, 1, 2, 3]])
     rows, is_target = of("multilabel_margin_loss_forward", F32, x, target, 0)

@@ -18,6 +18,11 @@ def _reduced(x: Any, reduction: int) -> Any:
     return jnp.mean(x) if reduction == _MEAN else jnp.sum(x)
 
 
+def _positive(margin: Any) -> Any:
+    """Return margins above 0, and 0 for all others, as for NaN."""
+    return jnp.where(margin > 0, margin, jnp.zeros((), margin.dtype))
+
+
 def _targets(target: Any) -> Any:
     """Mark the classes that target[N, C] lists in each row, before its first negative number."""
     listed = jnp.cumsum(target < 0, axis=-1) == 0
@@ -32,7 +37,7 @@ def _multilabel(x: Any, target: Any, reduction: int) -> tuple[Any, Any]:
     listed = jnp.cumsum(target < 0, axis=-1) == 0
     index = jnp.where(listed, target, 0)
     chosen = jnp.take_along_axis(x, index, axis=-1)
-    margins = jnp.maximum(1 - chosen[..., :, None] + x[..., None, :], 0) / x.shape[-1]
+    margins = _positive(1 - chosen[..., :, None] + x[..., None, :]) / x.shape[-1]
     counts = listed[..., :, None] & ~is_target[..., None, :]
     rows = jnp.sum(jnp.where(counts, margins, jnp.zeros((), x.dtype)), axis=(-2, -1))
     return _reduced(rows, reduction), is_target.astype(x.dtype)
@@ -50,7 +55,7 @@ def _multi_margin(x: Any, target: Any, p: Any, margin: Any, *rest: Any) -> Any:
     rows = x.reshape(-1, x.shape[-1])
     index = target.reshape(-1, 1)
     chosen = jnp.take_along_axis(rows, index, axis=-1)
-    margins = jnp.maximum(jnp.asarray(margin, x.dtype) - chosen + rows, 0)
+    margins = _positive(jnp.asarray(margin, x.dtype) - chosen + rows)
     # torch accepts no other p than 1 and 2.
     margins = margins if p == 1 else margins * margins
     if weight is not None:
