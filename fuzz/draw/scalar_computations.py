@@ -69,7 +69,8 @@ def comparator(builder: Builder, types: Sequence[ElementType], of: Sequence[str]
         pairs = [(names[2 * n], names[2 * n + 1]) for n in range(len(types))]
         keys = [pair for pair, t in zip(pairs, types, strict=True) if not t.is_complex]
         if not keys or inner.integer(0, 9) == 0:
-            return inner.constant(ArrayShape(PRED)) if not keys else _never(inner, *keys[0])
+            # Complex numbers have no order: no element is before another one.
+            return _never(inner, *keys[0]) if keys else _number(inner, PRED, False)
         chosen = inner.permutation(keys)[: inner.integer(1, 2)]
         before = _before(inner, *_key(inner, *chosen[-1], given))
         for pair in reversed(chosen[:-1]):

@@ -19,10 +19,12 @@ from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Choices, OftenEmpty, Seeded, examples
 from fuzz.draw.loosening import OF_OPERANDS, loosened
 from fuzz.draw.programs import GENERATORS, READS, menu, nested_op, rows, single_op
+from fuzz.draw.scalar_computations import comparator
 from fuzz.draw.shapes import ALL_TYPES, TYPES, by_kind
+from hlo.literal import Literal
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
-from hlo.types import F32, S32, ArrayShape, TupleShape, leaves
+from hlo.types import C64, F32, S32, ArrayShape, TupleShape, leaves
 from hlo.values import placed
 from hlo.walk import function_name
 
@@ -158,6 +160,19 @@ def test_operands_of_the_same_sizes_have_the_same_bounded_dimension() -> None:
         dimensions = [i.attributes["dimensions"] for i in sized[:2]]
         agree += [dimensions[0] == dimensions[1]] if len(dimensions) == 2 else []
     assert len(agree) > 40 and sum(agree) > 0.65 * len(agree)
+
+
+def test_sorts_of_complex_numbers_alone_have_an_order() -> None:
+    """It is irreflexive: no element is before another one."""
+    shape = ArrayShape(C64, (3,))
+    for seed in range(8):
+        builder = Builder(Seeded(f"complex {seed}"), menu(), TYPES, 0)
+        value = builder.leaf(shape)
+        order = comparator(builder, [C64], [value])
+        ordered = builder.emit("sort", shape, value, dimensions=(0,), to_apply=order)
+        root = builder.module([ordered]).computation(order).root_instruction
+        literal = root.attributes["literal"]
+        assert isinstance(literal, Literal) and not literal.value
 
 
 def test_every_family_of_generators_is_drawn_from() -> None:
