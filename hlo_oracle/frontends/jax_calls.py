@@ -75,13 +75,15 @@ def observed(wants: Wants, observe: Callable[[Call], None]) -> Iterator[None]:
         raise Unsupported(f"JAX {jax.__version__} has other internals: {error}") from error
     observer = _Observer(wants, observe, compile_, run)
     jax.clear_caches()  # type: ignore[no-untyped-call]
-    with (
-        patch.object(compiler, "compile_or_get_cached", observer.compiled),
-        patch.object(ExecuteReplicated, "__call__", observer.caller()),
-        patch.object(pjit, "_get_fastpath_data", lambda *given, **named: None),
-    ):
-        yield
-    jax.clear_caches()  # type: ignore[no-untyped-call]
+    try:
+        with (
+            patch.object(compiler, "compile_or_get_cached", observer.compiled),
+            patch.object(ExecuteReplicated, "__call__", observer.caller()),
+            patch.object(pjit, "_get_fastpath_data", lambda *given, **named: None),
+        ):
+            yield
+    finally:
+        jax.clear_caches()  # type: ignore[no-untyped-call]
 
 
 class _Observer:

@@ -14,6 +14,7 @@ import pytest
 import hlo_oracle as ho
 from hlo.errors import ArgumentError, Error
 from hlo_oracle.command.main import main
+from hlo_oracle.frontends import jax_calls
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -56,6 +57,15 @@ def test_or_an_error_of_the_call() -> None:
         with pytest.raises(ho.Miscompile, match="0.0, where 0.5 is exact") as raised:
             step()
         assert raised.value.verdict.outside == 1
+
+
+def test_programs_of_an_error_are_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAX's caches are cleared of programs compiled while calls are observed, whatever ends it."""
+    cleared = []
+    monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(1))
+    with pytest.raises(KeyError), jax_calls.observed(lambda program: True, lambda call: None):
+        raise KeyError
+    assert len(cleared) == 2
 
 
 def test_operations_outside_of_any_jit_and_donated_arguments() -> None:
