@@ -36,6 +36,7 @@ from hlo.opcodes import (
 from hlo.passes.cost import COST
 from hlo.passes.effects import effects
 from hlo.passes.rewriting import Names, integer
+from hlo.passes.updates_in_place import is_static_array
 from hlo.types import ArrayShape, Shape, TupleShape
 
 # What may not run another number of times or elsewhere, and what may not end at all.
@@ -216,30 +217,20 @@ def _worth_moving(loop: Loop, has_effect: Callable[[Instruction], bool]) -> list
 
 def invariants(loop: Loop, has_effect: Callable[[Instruction], bool]) -> Mapping[str, Instruction]:
     """Return the invariant instructions of a loop's body, by name."""
+    (parameter,) = loop.body.parameters
     handed_on = loop.handed_on()
     found: dict[str, Instruction] = {}
     for instruction in loop.body.instructions:
-        if _is_invariant(instruction, loop, handed_on, found) and not has_effect(instruction):
+        if _is_read(instruction):
+            is_state = instruction.operands == (parameter.name,)
+            is_invariant = is_state and integer(instruction, "index") in handed_on
+        elif instruction.opcode in _NEVER:
+            is_invariant = instruction.opcode == "constant"
+        else:
+            is_invariant = all(name in found for name in instruction.operands)
+        if is_invariant and is_static_array(instruction.shape) and not has_effect(instruction):
             found[instruction.name] = instruction
     return found
-
-
-def _is_invariant(
-    instruction: Instruction,
-    loop: Loop,
-    handed_on: frozenset[int],
-    invariant: Mapping[str, Instruction],
-) -> bool:
-    shape = instruction.shape
-    if not isinstance(shape, ArrayShape) or not shape.element_type.is_array or shape.is_dynamic:
-        return False
-    if _is_read(instruction):
-        (parameter,) = loop.body.parameters
-        is_state = instruction.operands == (parameter.name,)
-        return is_state and integer(instruction, "index") in handed_on
-    if instruction.opcode == "constant":
-        return True
-    return instruction.opcode not in _NEVER and all(o in invariant for o in instruction.operands)
 
 
 def _cone(

@@ -199,3 +199,31 @@ def test_time_is_linear_in_the_invariants() -> None:
     most = 8 * cost(lambda: loop_invariants(short), 0)
     assert cost(lambda: loop_invariants(long), most) < most
     assert opcodes(loop_invariants(short), "main").count("sine") == 400
+
+
+def test_time_is_linear_in_the_elements_of_the_state() -> None:
+    """Four times the elements take less than eight times as long."""
+
+    def module(count: int) -> Module:
+        shape = f"({', '.join(['f32[16]'] * count)})"
+        reads = "\n".join(f"  x{n} = f32[16] get-tuple-element(s), index={n}" for n in range(count))
+        elements = ", ".join(f"x{n}" for n in range(count))
+        return hlo.parse(f"""HloModule m
+body {{
+  s = {shape} parameter(0)
+{reads}
+  ROOT t = {shape} tuple({elements})
+}}
+condition {{
+  s = {shape} parameter(0)
+  ROOT c = pred[] constant(false)
+}}
+ENTRY main {{
+  s = {shape} parameter(0)
+  ROOT w = {shape} while(s), condition=condition, body=body
+}}
+""")
+
+    short, long = module(500), module(2000)
+    most = 8 * cost(lambda: loop_invariants(short), 0)
+    assert cost(lambda: loop_invariants(long), most) < most
