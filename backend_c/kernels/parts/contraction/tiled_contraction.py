@@ -27,6 +27,9 @@ from hlo.types import F32, F64, PRED, S32, ElementType
 ROWS, COLUMNS = 8, 16  # of a tile, as in runtime/hlo_tile.h
 _BLOCK = 4  # tiles of rows that share the right panels while they are in the cache
 _SHARES = 64  # of blocks that are packed one after the other
+# Products, added up in registers, that take the time of one operation on elements in memory, which
+# is what the grain size counts: fewer are not worth waking a thread.
+_PRODUCTS = 32
 
 Panels = tuple[Array, Array, Array]
 
@@ -135,16 +138,16 @@ class TiledContraction:
         if self._shares:
             self._by_shares(blocks)
             return
-        batch, work = self.factors.batch, ROWS * _BLOCK * self.factors.k
+        batch, work = self.factors.batch, ROWS * _BLOCK * self.factors.k * COLUMNS // _PRODUCTS
         # Threads need several shares each to finish together; with few rows, columns give more of
         # them.
         if batch * blocks >= 8 or blocks >= self.column_tiles:
-            cost = work * self.column_tiles * COLUMNS
+            cost = work * self.column_tiles
             threads = nest.outer(self.scope, (batch, blocks), cost)
             with threads as (b, row_block), self.scope.loop(self.column_tiles) as column_tile:
                 self._tiles(b, row_block, column_tile)
         else:
-            cost = work * blocks * COLUMNS
+            cost = work * blocks
             threads = nest.outer(self.scope, (batch, self.column_tiles), cost)
             with threads as (b, column_tile), self.scope.loop(blocks) as row_block:
                 self._tiles(b, row_block, column_tile)
@@ -154,7 +157,7 @@ class TiledContraction:
         turn."""
         scope, batch = self.scope, self.factors.batch
         each = -(-blocks * batch // self._shares)
-        cost = each * _BLOCK * ROWS * self.factors.k * COLUMNS
+        cost = each * _BLOCK * ROWS * self.factors.k * COLUMNS // _PRODUCTS
         with nest.outer(scope, (self._shares,), cost) as (share,):
             start = scope.bind(ix.multiply(share, each))
             count = ix.clamp(0, ix.subtract(blocks * batch, start), each)
