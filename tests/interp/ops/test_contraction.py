@@ -12,6 +12,8 @@ from fraction_sums import FLOATS, exact_sum, hard_arrays, rounded_quietly, same_
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hlo
+import interp
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.types import (
     BF16,
@@ -30,6 +32,8 @@ from hlo.types import (
     ElementType,
 )
 from hlo.values import Array
+from interp.envelope.judgement import judged_by
+from interp.envelope.verdict import OUTSIDE
 from interp.ops.contraction import convolution, dot
 from interp.windows import elements_at, positions
 
@@ -375,3 +379,22 @@ def test_a_convolution_in_several_chunks(monkeypatch: pytest.MonkeyPatch) -> Non
     for limit in (10_000, 700, 1):
         monkeypatch.setattr("interp.ops.contraction._PATCHES", limit)
         assert same_bits(convolved(), whole)
+
+
+@pytest.mark.parametrize("types", [("f32", "c64"), ("c64", "f32")])
+def test_a_real_factor_has_an_imaginary_part_of_zero(types: tuple[str, str]) -> None:
+    """It meets an infinity, as XLA:CPU computes it, too."""
+    text = f"""ENTRY e {{
+      x = {types[0]}[1] parameter(0)
+      y = {types[1]}[1] parameter(1)
+      ROOT r = c64[] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+    }}"""
+    factors = {
+        "f32": np.array([2], np.float32),
+        "c64": np.array([complex(1, np.inf)], np.complex64),
+    }
+    module, arguments = hlo.parse(text), [factors[name] for name in types]
+    result = interp.evaluate(module, *arguments)
+    assert np.isnan(result.real) and result.imag == np.inf
+    legal = judged_by("xla-cpu", module, arguments, [np.array(complex(2, np.inf), np.complex64)])
+    assert not legal.counts.get(OUTSIDE)
