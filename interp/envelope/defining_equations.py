@@ -336,7 +336,8 @@ def _schur(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> 
     Re w, Im w, ...). A = Z T Z*, with the eigenvalues in the diagonal blocks of T, 2×2 for
     conjugate pairs."""
     triangle, vectors, *values, _, info = outputs
-    if info or letter(config, "mode", "NV") != "V":
+    # A NaN below the diagonal is no zero, but proves nothing either.
+    if info or letter(config, "mode", "NV") != "V" or np.isnan(triangle).any():
         return None
     matrix, t, z = _wide(operands[0]), _wide(triangle), _wide(vectors)
     size, norm = len(matrix), _norm(matrix)

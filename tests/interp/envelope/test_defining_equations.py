@@ -118,6 +118,8 @@ def test_the_form_of_schur(dtype: str) -> None:
         return [t, z, *values, zero, zero]
 
     assert checked(target, [matrix], result(t, z, w), config) is True
+    nothing = np.full_like(t, np.nan), z, np.full_like(w, np.nan)
+    assert checked(target, [matrix], result(*nothing), config) is None
     assert checked(target, [matrix], result(t, -z, w), config) is True
     assert checked(target, [matrix], result(t, z, w[::-1]), config) is False
     assert checked(target, [matrix], result(t, z * 1.1, w), config) is False
