@@ -17,8 +17,9 @@ from hlo.types import F32, F64
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms.monoid_folds import fold_along, fold_windows, has_order, product_in_order
+from interp.algorithms.scatter_updates import combined
 from interp.exact.conversion import type_of
-from interp.exact.sums import same_bits, segment_sum, sum_along, window_sum
+from interp.exact.sums import same_bits, sum_along, window_sum
 from interp.values import Value
 from interp.windows import elements_at, positions
 
@@ -160,7 +161,9 @@ def select_and_scatter(
     source = source[tuple(map(slice, target.shape))]
     chosen = target.ravel() >= 0
     ids, values = target.ravel()[chosen], source.ravel()[chosen]
-    return _scattered(operand, ids, values, init, scatter)
+    start = np.full(operand.size, init)
+    (result,) = combined((start,), ids, (values,), scatter)
+    return result.reshape(operand.shape)
 
 
 def selected(
@@ -181,22 +184,3 @@ def selected(
         best = np.where(taken, candidate, best)
         target = np.where(taken, numbers[elements], target)
     return target
-
-
-def _scattered(
-    operand: Array, ids: Array, values: Array, init: Array, scatter: Callee[Value]
-) -> Array:
-    element_type = type_of(values)
-    if scatter.monoid == "add" and element_type.is_inexact:
-        sums = segment_sum(values, ids, operand.size, init, element_type)
-        return sums.reshape(operand.shape)
-    result = np.full(operand.size, init)
-    order = np.argsort(ids, kind="stable")
-    first = np.r_[True, ids[order][1:] != ids[order][:-1]]
-    begin = np.maximum.accumulate(np.where(first, np.arange(len(ids)), 0))
-    rank = np.arange(len(ids)) - begin
-    for number in range(int(rank.max(initial=-1)) + 1):  # each place at most once in a round
-        chosen = order[rank == number]
-        places_ = ids[chosen]
-        (result[places_],) = _applied(scatter, [result[places_]], [values[chosen]])
-    return result.reshape(operand.shape)

@@ -258,6 +258,24 @@ def test_select_and_scatter_adds_exactly() -> None:
         assert result[1] == np.float32(sum(source))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_select_and_scatter_of_extremes_takes_no_rounds(dtype: type[np.generic]) -> None:
+    """All windows select the same element, so there would be as many rounds as windows."""
+
+    def refused(*operands: Array) -> Array:
+        raise AssertionError("called for a round of updates")
+
+    result = select_and_scatter(
+        np.array([0, 9, 0, 0], dtype),
+        np.array([3, 7, 5], dtype),
+        np.array(-1, dtype),
+        select=Computation(np.greater_equal),
+        scatter=Computation(refused, "maximum"),
+        window=Window((WindowDimension(3, padding_low=1),)),
+    )
+    assert result.tolist() == [-1, 7, -1, -1]
+
+
 PROGRAM = """
 HloModule sums
 add { a = bf16[] parameter(0)  b = bf16[] parameter(1)  ROOT c = bf16[] add(a, b) }
