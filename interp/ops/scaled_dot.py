@@ -48,6 +48,7 @@ def _scaled(operand: Array, scale: Array) -> Array:
     factors = scale.astype(np.float64)
     for axis, (extent, blocks) in enumerate(zip(operand.shape, scale.shape, strict=True)):
         factors = np.repeat(factors, extent // max(blocks, 1), axis)
+    # Two significands of at most 24 bits, and 2^-298, the least product of f32, fit in float64.
     return operand.astype(np.float64) * factors
 
 
