@@ -44,10 +44,6 @@ def _wide(function: Any) -> Any:
     return wrong
 
 
-def _least(array: Array) -> Any:
-    return np.iinfo(array.dtype).min if array.dtype.kind in "iu" else None
-
-
 def _masked_shift(opcode: str) -> Any:
     """Make the bug of shifting by the amount modulo the width, as x86 does."""
 

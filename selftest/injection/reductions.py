@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from hlo.attributes import Window, WindowDimension
@@ -28,7 +27,6 @@ _IDENTITIES: dict[str | None, Callable[[np.dtype[Any]], Any]] = {
     "or": lambda dtype: 0,
     "xor": lambda dtype: 0,
 }
-_finfo: Any = ml_dtypes.finfo
 
 
 def _limit(dtype: np.dtype[Any], sign: int) -> Any:

@@ -65,10 +65,6 @@ def _transforms() -> list[Case]:
     return rows
 
 
-def _lower(x):
-    return jnp.tril(x, -1) + jnp.eye(x.shape[-1], dtype=x.dtype)
-
-
 def _polar(x):
     return lax.linalg.qdwh(x)[:2]
 

@@ -13,7 +13,6 @@ from against_jax.linear_algebra import FACTORS, FOURIER
 
 _POOR = Bound(64, 64, "differences of numbers of the same size")
 _SOME = ("f32", "s32", "bf16", "c64")
-_REAL = ("f32", "s32", "bf16")
 # What moves data: functions of x: T[4,6], y: T[4,6], i: s32[4] below 4.
 _MOVES: dict[str, Callable[..., Any]] = {
     "append": lambda x, y, i: jnp.append(x, y, 0),

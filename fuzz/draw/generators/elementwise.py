@@ -12,13 +12,6 @@ Types = Callable[[ElementType], bool]
 
 _WHOLES = {F32: C64, F64: C128}
 _PARTS = {C64: F32, C128: F64}
-_COMPARISONS = {
-    "pred": ("UNSIGNED",),
-    "signed": ("SIGNED",),
-    "unsigned": ("UNSIGNED",),
-    "float": ("FLOAT", "TOTALORDER"),
-    "complex": ("FLOAT",),
-}
 _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 

@@ -171,10 +171,6 @@ FOLDED = (
 )
 
 
-def _is_real(shape: ArrayShape) -> bool:
-    return not shape.element_type.is_complex
-
-
 def _is_small(shape: ArrayShape) -> bool:
     return shape.elements <= 8 * MOST_CONSTANT_ELEMENTS
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backend_c.ir import index as ix
@@ -34,8 +34,6 @@ _LONG = 1 << 8  # elements in lanes for which that pays
 _SHARED = 1 << 13  # elements that threads of a block add up before they combine what they have
 _SHORT = 64  # neighbours of one result, which are too few for a loop
 _FEWEST = 16  # times as many elements as those that a first step leaves to the next one
-
-_At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced index) → element
 
 
 @dataclass(frozen=True)

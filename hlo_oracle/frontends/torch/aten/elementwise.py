@@ -13,9 +13,7 @@ from jax import lax
 
 from hlo_oracle.frontends.torch.aten.promotion import (
     Operation,
-    common_type,
     compared,
-    is_operand,
     promoted,
     typed,
     unpromoted,
@@ -154,14 +152,6 @@ def _nan_to_num(x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None)
 def _logical(function: Any) -> Operation:
     def operation(result: Any, *operands: Any) -> Any:
         return function(*(jnp.asarray(x).astype(bool) for x in operands))
-
-    return operation
-
-
-def _bounded(function: Any) -> Operation:
-    def operation(result: Any, *operands: Any) -> Any:
-        wanted = common_type(*filter(is_operand, operands))
-        return function(*(jnp.asarray(x, wanted) for x in operands))
 
     return operation
 
