@@ -135,3 +135,21 @@ def outer(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[
     """Open one parallel loop over all indices, around a body with loops of its own."""
     with scope.loop(math.prod(dims), loop_kind(scope, math.prod(dims) * cost)) as offset:
         yield tuple(scope.bind(i) for i in ix.delinearize(offset, dims))
+
+
+@contextmanager
+def in_shares(
+    scope: Scope, dims: tuple[int, ...], shares: int, cost: int
+) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    """Open one parallel loop over shares of all indices, and in each a loop over its own in turn,
+    so that a share has memory for one of them; yield the share's number and the index.
+
+    ``cost`` is the number of operations of an index.
+    """
+    count = math.prod(dims)
+    each = -(-count // shares)
+    with outer(scope, (shares,), each * cost) as (share,):
+        start = scope.bind(ix.multiply(share, each))
+        with scope.loop(ix.clamp(0, ix.subtract(count, start), each)) as step:
+            index = ix.delinearize(ix.add(start, step), dims)
+            yield share, tuple(map(scope.bind, index))

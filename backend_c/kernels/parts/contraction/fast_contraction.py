@@ -178,23 +178,17 @@ class FastContraction:
         """Write the loops over shares of threads, each of which copies its blocks of rows in
         turn."""
         factors, scope = self.factors, self.scope
-        total, together = factors.batch * copies.blocks, self._together(_STRIPS)
-        each = -(-total // copies.shares)
-        cost = each * min(factors.m, self.rows) * factors.n * factors.k // _PRODUCTS
-        with nest.outer(scope, (copies.shares,), cost) as (share,):
-            start = scope.bind(ix.multiply(share, each))
-            count = ix.clamp(0, ix.subtract(total, start), each)
+        dims, together = (factors.batch, copies.blocks), self._together(_STRIPS)
+        cost = min(factors.m, self.rows) * factors.n * factors.k // _PRODUCTS
+        with nest.in_shares(scope, dims, copies.shares, cost) as (share, (b, block)):
             self.left = copies.of_share(share)
-            with scope.loop(count) as step:
-                place = ix.delinearize(ix.add(start, step), (factors.batch, copies.blocks))
-                b, block = map(scope.bind, place)
-                copies.write(b, block, share)
-                if self.least is not None:
-                    self._find_least_of_block(b, block)
-                with scope.loop(-(-strips // together)) as strip:
-                    width = COLUMNS * together
-                    first_column = scope.bind(ix.multiply(strip, width))
-                    self._strip(b, ix.multiply(block, self.rows), first_column, width)
+            copies.write(b, block, share)
+            if self.least is not None:
+                self._find_least_of_block(b, block)
+            with scope.loop(-(-strips // together)) as strip:
+                width = COLUMNS * together
+                first_column = scope.bind(ix.multiply(strip, width))
+                self._strip(b, ix.multiply(block, self.rows), first_column, width)
 
     def _together(self, shared: int) -> int:
         """Return how many strips one call of the inner kernel covers.

@@ -27,8 +27,8 @@ from hlo.types import F32, F64, PRED, S32, ElementType
 ROWS, COLUMNS = 8, 16  # of a tile, as in runtime/hlo_tile.h
 _BLOCK = 4  # tiles of rows that share the right panels while they are in the cache
 _SHARES = 64  # of blocks that are packed one after the other
-# Products, added up in registers, that take the time of one operation on elements in memory, which
-# is what the grain size counts: fewer are not worth waking a thread.
+# Products that take the time of one operation, as in fast_contraction: 32 of the exact grain size,
+# a quarter of fast's, are as many as 8 there.
 _PRODUCTS = 32
 
 Panels = tuple[Array, Array, Array]
@@ -155,23 +155,18 @@ class TiledContraction:
     def _by_shares(self, blocks: int) -> None:
         """Write the loops over shares of threads, each of which packs its blocks of rows in
         turn."""
-        scope, batch = self.scope, self.factors.batch
-        each = -(-blocks * batch // self._shares)
-        cost = each * _BLOCK * ROWS * self.factors.k * COLUMNS // _PRODUCTS
-        with nest.outer(scope, (self._shares,), cost) as (share,):
-            start = scope.bind(ix.multiply(share, each))
-            count = ix.clamp(0, ix.subtract(blocks * batch, start), each)
+        scope, dims = self.scope, (self.factors.batch, blocks)
+        cost = _BLOCK * ROWS * self.factors.k * COLUMNS // _PRODUCTS
+        with nest.in_shares(scope, dims, self._shares, cost) as (share, (b, row_block)):
             packed = scope.bind(ix.multiply(share, _BLOCK))
-            with scope.loop(count) as step:
-                b, row_block = ix.delinearize(ix.add(start, step), (batch, blocks))
-                b, first = scope.bind(b), scope.bind(ix.multiply(row_block, _BLOCK))
-                tiles = ix.clamp(0, ix.subtract(self.row_tiles, first), _BLOCK)
-                with scope.loop(tiles) as place:
-                    line = ix.multiply(ix.add(packed, place), ROWS)
-                    self._pack_tile(self._left, self.lhs, (b, ix.add(first, place)), line)
-                with scope.loop(self.column_tiles) as column_tile, scope.loop(tiles) as place:
-                    line = ix.multiply(ix.add(packed, place), ROWS)
-                    self._tile(b, scope.bind(ix.add(first, place)), column_tile, line)
+            first = scope.bind(ix.multiply(row_block, _BLOCK))
+            tiles = ix.clamp(0, ix.subtract(self.row_tiles, first), _BLOCK)
+            with scope.loop(tiles) as place:
+                line = ix.multiply(ix.add(packed, place), ROWS)
+                self._pack_tile(self._left, self.lhs, (b, ix.add(first, place)), line)
+            with scope.loop(self.column_tiles) as column_tile, scope.loop(tiles) as place:
+                line = ix.multiply(ix.add(packed, place), ROWS)
+                self._tile(b, scope.bind(ix.add(first, place)), column_tile, line)
 
     def _tiles(self, b: Expr, row_block: Expr, column_tile: Expr) -> None:
         """Write the tiles of a block of rows that share one right panel."""
