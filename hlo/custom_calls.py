@@ -44,6 +44,8 @@ MARKERS = (
     "xla.sdy.GlobalToLocalShape",
     "xla.sdy.LocalToGlobalShape",
 )
+# What ``trans_x`` says, as triangular-solve does.
+TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 _ROUTINE = re.compile(r"lapack_([sdcz])(potrf|trsm|getrf|geqrf|orgqr|ungqr)_ffi")
 _BLAS = re.compile(r"blas_([sdcz])trsm")
 _TYPES = {"s": F32, "d": F64, "c": C64, "z": C128}

@@ -21,7 +21,7 @@ from backend_c.kernels.parts.factorisation.lapack_factors import geqrf, getrf, o
 from backend_c.kernels.sort import topk
 from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
-from hlo.custom_calls import MARKERS, letter, require_fitting
+from hlo.custom_calls import MARKERS, TRANSPOSES, letter, require_fitting
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.types import PRED, S32, Shape
@@ -149,13 +149,12 @@ def _potrf(operands: list[Element], config: str, write: Writer) -> None:
 
 def _trsm(operands: list[Element], config: str, write: Writer) -> None:
     """Write BLAS' trsm: the solution of op(a) x = b, or of x op(a) = b."""
-    forms = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
     triangular_solve(
         *operands,
         left_side=letter(config, "side", "LR") == "L",
         lower=letter(config, "uplo", "LU") == "L",
         unit_diagonal=letter(config, "diag", "NU") == "U",
-        transpose_a=forms[letter(config, "trans_x", "NTC")],
+        transpose_a=TRANSPOSES[letter(config, "trans_x", "NTC")],
         write=write,
         block=write.scope,
     )

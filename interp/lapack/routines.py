@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo.custom_calls import letter, number, setting
+from hlo.custom_calls import TRANSPOSES, letter, number, setting
 from hlo.errors import Error, Unsupported
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.values import Array
@@ -29,8 +29,6 @@ Wrapper = Callable[..., tuple[Any, ...]]
 # illegal, and JAX then shows NaN.
 _NOT_FINITE = -4
 _MOST_RESULTS = 6  # of gees
-
-TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
 
 def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array, Array]:

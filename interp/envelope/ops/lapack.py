@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from hlo.custom_calls import letter
+from hlo.custom_calls import TRANSPOSES, letter
 from hlo.errors import Unsupported
 from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, between, where
 from interp.envelope.ops.linear_algebra import (
@@ -15,7 +15,6 @@ from interp.envelope.ops.linear_algebra import (
     indefinite,
     triangular_solve,
 )
-from interp.lapack.routines import TRANSPOSES
 
 __all__: list[str] = []
 
