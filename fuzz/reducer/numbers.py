@@ -13,6 +13,7 @@ from hlo.literal import Literal
 from hlo.module import Module
 from hlo.values import Array
 from interp.exact.conversion import type_of
+from interp.exact.sums import is_minus_zero
 from interp.values import Value
 
 Change = Callable[[Array], Iterator[Array]]
@@ -146,7 +147,7 @@ def _has_negative_zero(values: Array) -> Array:
         return _has_negative_zero(values.real) | _has_negative_zero(values.imag)
     if not type_of(values).is_float:
         return np.zeros(values.shape, np.bool_)
-    return np.asarray((values == 0) & np.signbit(values))
+    return is_minus_zero(values)
 
 
 def _length(element: Any) -> int:
