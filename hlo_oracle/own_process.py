@@ -41,17 +41,11 @@ def asked(module: str, question: Mapping[str, object]) -> dict[str, Any] | Died:
         answer = json.loads(out)
         return {key: tuple(x) if isinstance(x, list) else x for key, x in answer.items()}
     if status < 0:
-        return Died(f"killed by {_signal_name(-status)}")
+        from hlo.operating_system import signal_name  # the server begins sooner without hlo
+
+        return Died(f"killed by {signal_name(-status)}")
     unindented = [line for line in err.splitlines() if line[:1].isalpha()]
     return Died(unindented[-1] if unindented else f"exit {status}")
-
-
-def _signal_name(number: int) -> str:
-    """Name a signal; real-time signals have numbers alone."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _run(module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
