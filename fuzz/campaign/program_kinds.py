@@ -27,6 +27,8 @@ from fuzz.draw.programs import (
     unusual,
 )
 from fuzz.draw.shapes import ALL_TYPES, TYPES, UNUSUAL_KINDS, admitted
+from fuzz.near_misses.idioms import idioms
+from fuzz.near_misses.programs import near_miss
 from hlo.module import Module
 from hlo.opcodes import (
     COLLECTIVE,
@@ -132,6 +134,10 @@ def _program_bounded(choices: Choices) -> Module:
     return loosened(choices, program(choices))
 
 
+def _near_miss(choices: Choices) -> Module:
+    return near_miss(choices, idioms())
+
+
 _LARGE: tuple[Kind, ...] = (
     program,
     partial(program, max_instructions=20, element_types=_FLOATS),
@@ -141,7 +147,7 @@ _LARGE: tuple[Kind, ...] = (
 _SMALL: tuple[Kind, ...] = (
     *(*(7 * (_single,)), *(2 * (_single_without_elements,)), *(5 * (_single_bounded,)), _few),
     *(*(9 * (patterned,)), *(3 * (_nested,)), rows, *(2 * (folds,)), identities),
-    *(*(2 * (conversions,)), unusual),
+    *(*(2 * (conversions,)), unusual, *(2 * (_near_miss,))),
 )
 # A large one takes as long as six small ones, and what it shows small ones mostly show, too: so
 # large ones get a fifth of the time.

@@ -11,6 +11,7 @@ from pathlib import Path
 import interp
 from fuzz.judge.failure import Judged, WrongStep
 from fuzz.judge.nan_bits import depends_on_them
+from fuzz.judge.undefined_behaviour import undefined
 from fuzz.reducer.search import Case
 from hlo import bit_equality
 from hlo.errors import Error, OutOfFuel, Unsupported
@@ -107,8 +108,13 @@ def compared(expected: Value, actual: Value) -> Difference | None:
 
 
 def but_for_nan_bits(outcome: Outcome, case: Case) -> Outcome:
-    """Ignore a difference if the result depends on the payload of a computed NaN."""
-    if isinstance(outcome, Difference) and depends_on_them(case.module, case.arrays):
+    """Ignore a difference if the program is undefined for its arguments, or if the result depends
+    on the payload of a computed NaN."""
+    if not isinstance(outcome, Difference):
+        return outcome
+    if undefined(case.module, case.arrays) is not None:
+        return LeftOut("undefined")
+    if depends_on_them(case.module, case.arrays):
         return LeftOut("depends on the bits of a NaN")
     return outcome
 

@@ -33,7 +33,7 @@ def smaller_dimensions(case: Case) -> Iterator[Case]:
     for size in _sizes(case.module):
         for new in _smaller(size):
             for at_end in (False, True):
-                mapping = _resizing(size, new)
+                mapping = resizing(size, new)
                 yield from transformed(case, mapping, at_end=at_end)
     entry = case.module.entry
     for instruction in entry.instructions:
@@ -49,7 +49,7 @@ def smaller_dimensions(case: Case) -> Iterator[Case]:
 def filled_dimensions(case: Case) -> Iterator[Case]:
     """Propose all dimensions of size 0 made 1, filled with zeros: empty arrays print as mere
     braces."""
-    yield from transformed(case, _resizing(0, 1))
+    yield from transformed(case, resizing(0, 1))
 
 
 def fewer_dimensions(case: Case) -> Iterator[Case]:
@@ -74,10 +74,12 @@ def simpler_types(case: Case) -> Iterator[Case]:
         for name in _SIMPLER.get(element_type.kind, ()):
             if name == element_type.name:
                 break
-            yield from transformed(case, _retyping(element_type, ELEMENT_TYPES[name]))
+            yield from transformed(case, retyping(element_type, ELEMENT_TYPES[name]))
 
 
-def _retyping(old: ElementType, new: ElementType) -> Mapped:
+def retyping(old: ElementType, new: ElementType) -> Mapped:
+    """Give all arrays of an element type another."""
+
     def mapping(shape: ArrayShape) -> ArrayShape:
         return replace(shape, element_type=new) if shape.element_type is old else shape
 
@@ -112,7 +114,9 @@ def _smaller(size: int) -> list[int]:
     return sorted({new for new in (1, 2, 3, size // 4, size // 2, size - 1) if 0 < new < size})
 
 
-def _resizing(old: int, new: int) -> Mapped:
+def resizing(old: int, new: int) -> Mapped:
+    """Give all static dimensions of a size another."""
+
     def mapping(shape: ArrayShape) -> ArrayShape:
         if shape.is_dynamic:
             return shape
@@ -145,16 +149,27 @@ def transformed(
     """Propose the case with a mapping applied to all written shapes, or to those of the
     instructions ``only``; nothing if that is impossible. Shrunk arguments keep their first
     elements, or with ``at_end`` their last."""
+    module = transformed_module(case.module, mapping, only, at_end)
+    if module is None or module == case.module:
+        return
     try:
-        module = _Transformation(case.module, mapping, only, at_end).module()
         shapes = [p.shape for p in module.entry.parameters]
         arrays = tuple(_fitted(a, s, at_end) for a, s in zip(case.arrays, shapes, strict=True))
-    except (Violation, Error, _Impossible):
-        return
-    if module == case.module:
+    except _Impossible:
         return
     if all(_is_there(array) for array in arrays_of(arrays)):
         yield pruned(Case(module, arrays), module.entry)
+
+
+def transformed_module(
+    module: Module, mapping: Mapped, only: frozenset[str] = frozenset(), at_end: bool = False
+) -> Module | None:
+    """Apply a mapping to the written shapes of a module, as :func:`transformed` does, and infer the
+    others again; None if that is impossible."""
+    try:
+        return _Transformation(module, mapping, only, at_end).module()
+    except (Violation, Error, _Impossible):
+        return None
 
 
 class _Impossible(Exception):

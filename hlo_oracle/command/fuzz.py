@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+import hlo
 from fuzz.peers.plugin import is_plugin
 from hlo.errors import ArgumentError
+from hlo.module import Module
+from hlo.types import leaves
 from hlo_oracle import campaign_progress, option_types, peer_verdicts, terminal
+from hlo_oracle.loading import programs
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.required_packages import require_package
 
@@ -47,6 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=option_types.count,
         metavar="N",
         help="how many in all (default: until time is up)",
+    )
+    parser.add_argument(
+        "--near",
+        type=Path,
+        action="append",
+        metavar="FILE|DIR",
+        help="draw programs that differ a little from this one, or from each .hlo of a directory;"
+        " may be repeated",
     )
     parser.add_argument(
         "--scheduler",
@@ -101,7 +113,23 @@ def _plan(options: argparse.Namespace) -> Plan:
     wanted = [*(options.oracle or ()), *peer] or ["same-bits"]
     if options.workers < 1:
         raise ArgumentError("--workers: at least 1")
-    return Plan(options.seed, tuple(dict.fromkeys(wanted)))
+    near = tuple(hlo.format(module) for module in _near(options.near or ()))
+    return Plan(options.seed, tuple(dict.fromkeys(wanted)), near=near)
+
+
+def _near(paths: Sequence[Path]) -> Iterator[Module]:
+    """Read the programs of ``--near``; ArgumentError for a directory without any."""
+    for path in paths:
+        files = sorted(path.rglob("*.hlo")) if path.is_dir() else [path]
+        if not files:
+            raise ArgumentError(f"--near {path}: no file *.hlo is in this directory")
+        for file in files:
+            module = programs.read_program(file).module
+            for parameter in module.entry.parameters:
+                if not all(leaf.element_type.is_array for leaf in leaves(parameter.shape)):
+                    what = f"{parameter.shape} parameter cannot be drawn: give arrays alone"
+                    raise ArgumentError(f"--near {file}: a {what}")
+            yield module
 
 
 def _totals(options: argparse.Namespace, plan: Plan) -> Iterator[Chunk]:

@@ -21,6 +21,8 @@ def test_the_oracles_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["--oracle", "no-such"], "one of same-bits"),
         (["--against", "no-such-command"], "neither xla nor a command"),
         (["--workers", "0"], "at least 1"),
+        (["--near", "no-such.hlo"], "there is no such file"),
+        (["--near", str(Path(__file__).parent / "loading")], "no file *.hlo"),
     ],
 )
 def test_bad_options(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,3 +48,25 @@ def test_a_command_that_is_wrong_is_found(
     assert not list((tmp_path / "c").rglob("reproduce.py"))  # that is of XLA
     assert main(words) == 1  # nothing is left to do
     assert json.loads(capsys.readouterr().out)["counts"] == told["counts"]
+
+
+def test_near_misses_of_a_given_program_are_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "given.hlo").write_text(
+        "HloModule g  ENTRY e { p = f32[5] parameter(0)  s = f32[5] sine(p)"
+        "  ROOT r = f32[5] add(s, p) }"
+    )
+    words = ["fuzz", "--near", str(tmp_path), "--corpus", str(tmp_path / "c"), "--json"]
+    assert main([*words, "--oracle", "printed", "--programs", "50"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"]["printed: holds"] == told["counts"]["programs"] == 50
+
+
+def test_a_given_program_of_tokens_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "given.hlo"
+    file.write_text("HloModule g  ENTRY e { p = token[] parameter(0)  ROOT r = token[] copy(p) }")
+    assert main(["fuzz", "--near", str(file), "--corpus", str(tmp_path / "c")]) == 2
+    assert "token" in capsys.readouterr().err
