@@ -42,7 +42,8 @@ def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
     """Return why a program has several right results beyond rounding and order, or None: a fold
     whose init is no identity (it may be used several times), a pred with bits other than 0 and 1,
     the elements by which an array grows, operands of different sizes in dimensions that have to
-    agree, f64 operands converted to c64 before or after a dot."""
+    agree, f64 operands converted to c64 before or after a dot, elements gathered from slices that
+    have none."""
     return _first_of(_OPEN, module, arrays)
 
 
@@ -163,6 +164,14 @@ def _scatters(
     return None if source.shape == windows else "operands of different sizes"
 
 
+def _gathers_nothing(
+    *operands: Array, slice_sizes: Sequence[int], collapsed_slice_dims: Sequence[int], **_: Any
+) -> str | None:
+    """Return whether a collapsed dimension of size 0 leaves elements that no slice has."""
+    is_empty = any(slice_sizes[d] == 0 for d in collapsed_slice_dims)
+    return "elements of slices that have none" if is_empty else None
+
+
 Checks = Mapping[str, Callable[..., str | None]]
 
 _DAMAGING: Checks = {
@@ -176,6 +185,7 @@ _OPEN: Checks = {
     "bitcast_convert": _makes_preds,
     "convolution": _narrows,
     "dot": _narrows,
+    "gather": _gathers_nothing,
     "reduce": _reduces,
     "reduce_window": _reduces,
     "select_and_scatter": _scatters,

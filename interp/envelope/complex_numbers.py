@@ -204,7 +204,21 @@ def _power_steps(x: Array, y: Array, part: ElementType) -> Array:
     return np.where(exponent < float(finfo(part.numpy).max) / 4, size, np.inf)
 
 
-_STEPS: dict[str, Callable[..., Array]] = {"atan2": _atan2_steps, "power": _power_steps}
+def _logistic_steps(z: Array, part: ElementType) -> Array:
+    """Bound the error of 1 / (1 + exp(−z)), in ulps of 1: that of e = exp(−z), times the derivative
+    of the rest. Beside a pole 1 + e cancels, at odd multiples of πi."""
+    del part
+    with np.errstate(over="ignore", invalid="ignore"):
+        e = np.exp(-z)
+        size = np.abs(e) / np.abs(1 + e) ** 2
+    return np.where(np.isfinite(e), size, 0.0)  # the result is 0 where e overflows
+
+
+_STEPS: dict[str, Callable[..., Array]] = {
+    "atan2": _atan2_steps,
+    "logistic": _logistic_steps,
+    "power": _power_steps,
+}
 
 
 def _flushes(operand: Enclosure) -> Array:

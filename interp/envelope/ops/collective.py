@@ -20,7 +20,8 @@ from interp.envelope import budget
 from interp.envelope.bounded_enclosures import PARTS
 from interp.envelope.enclosed_values import certain, lows, unknown
 from interp.envelope.enclosure import WITHOUT_ZERO, Enclosure, Value
-from interp.envelope.interval_rules import flushed
+from interp.envelope.interval_rules import flushed, of_either_sign
+from interp.ops.elementwise import complex_
 from interp.values import mapped
 
 _FOLDED = frozenset(("all-reduce", "all-reduce-start", "reduce-scatter"))
@@ -64,10 +65,20 @@ def _has_no_sender(attributes: Mapping[str, object]) -> bool:
 
 
 def _folded(value: Enclosure | None) -> Enclosure | None:
-    """Admit zero for a subnormal, as of any arithmetic; a type that has none keeps its numbers."""
+    """Admit zero for a subnormal, as of any arithmetic, and zeros of either sign: a fold may begin
+    with its identity, and 0 + -0 and (1 + 0i) (-0 - 4i) have the zero +0. A type without zero keeps
+    its numbers."""
     if value is None or value.element_type.name == WITHOUT_ZERO:
         return value
-    return flushed(value)
+    if budget.current() is budget.EXACT or not value.element_type.is_inexact:
+        return value
+    taken = flushed(value)
+    if not taken.element_type.is_complex:
+        return Enclosure(*of_either_sign(taken.low, taken.high), taken.nan)
+    real = of_either_sign(taken.low.real, taken.high.real)
+    imag = of_either_sign(taken.low.imag, taken.high.imag)
+    low, high = map(complex_, real, imag)
+    return Enclosure(low, high, taken.nan)
 
 
 def _zeros(value: Enclosure | None) -> Enclosure | None:

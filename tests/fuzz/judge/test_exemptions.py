@@ -31,6 +31,7 @@ class Open(NamedTuple):
 _TWO = "a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
 _COMPUTATIONS = {
     "sum": f"{_TWO} ROOT s = f32[] add(a, b)",
+    "product": "a = c64[] parameter(0)\n b = c64[] parameter(1)\n ROOT m = c64[] multiply(a, b)",
     "ge": f"{_TWO} ROOT c = pred[] compare(a, b), direction=GE",
     "le": f"{_TWO} ROOT c = pred[] compare(a, b), direction=LE",
     "lt": f"{_TWO} ROOT c = pred[] compare(a, b), direction=LT",
@@ -267,6 +268,29 @@ _EXEMPTIONS: dict[str, Open] = {
         " ROOT r = f32[<=3] set-dimension-size(x, n), dimensions={0}",
         "x = f32[<=3] parameter(0)\n c = f32[3] constant({1, 7, 8})\n ROOT r = f32[3] copy(c)",
         (np.ones(1, np.float32),),
+    ),
+    "elements gathered from slices that have none": Open(
+        "x = s32[1] parameter(0)\n ROOT r = s32[1] gather(x, x), offset_dims={},"
+        " index_vector_dim=1, collapsed_slice_dims={0}, start_index_map={0}, slice_sizes={0}",
+        "x = s32[1] parameter(0)\n ROOT r = s32[1] copy(x)",
+        (np.ones(1, np.int32),),
+    ),
+    "the sign of a zero that ranks add up": Open(
+        "x = f32[1] parameter(0)\n ROOT r = f32[1] reduce-scatter(x), dimensions={0}, to_apply=sum",
+        "x = f32[1] parameter(0)\n ROOT r = f32[1] constant({0})",
+        (np.array([-0.0], np.float32),),
+    ),
+    "the sign of a zero that ranks multiply": Open(
+        "x = c64[1] parameter(0)\n"
+        " ROOT r = c64[1] reduce-scatter(x), dimensions={0}, to_apply=product",
+        "x = c64[1] parameter(0)\n ROOT r = c64[1] constant({(0, -4)})",
+        (np.array([complex(-0.0, -4)], np.complex64),),
+    ),
+    "logistic of a complex number by its exponential, beside a pole": Open(
+        "x = c128[1] parameter(0)\n ROOT r = c128[1] logistic(x)",
+        "x = c128[1] parameter(0)\n"
+        " ROOT r = c128[1] constant({(0.5000000000009434, 141.90033425277878)})",
+        (np.array([5.164496182887335e19j]),),
     ),
     "the state that random numbers begin with": Open(
         "ROOT r = u64[2] rng-get-and-update-state(), delta=1",
