@@ -12,6 +12,7 @@ from hlo.errors import Error
 from hlo.module import Instruction, Module
 from hlo.opcodes import MOVES, OPAQUE, READS_BITS, having
 from hlo.walk import Op, column, function_name
+from interp.envelope.enclosure import finfo
 from interp.evaluator import Evaluation
 from interp.values import Value, mapped
 
@@ -26,8 +27,9 @@ _KEEP = frozenset(
 )
 _FUEL = 1 << 18
 # Of either sign, and with any payload. As part of a wider number the default NaN is a finite one,
-# which its sign decides about, and all ones is a NaN again.
-_NANS = ("default", "negative", "ones")
+# which its sign decides about, and all ones is a NaN again. Of several NaNs a total order is by
+# their bits, so they are given an order, and the reverse of it.
+_NANS = ("default", "negative", "ones", "ascending", "descending")
 
 
 def depends_on_them(module: Module, arrays: Sequence[Any]) -> bool:
@@ -74,9 +76,20 @@ def _with_nan(value: Any, chosen: str) -> Any:
     if not nan.any():
         return value
     default = np.asarray(np.nan, array.dtype)
-    others = {
-        "negative": np.negative(default),
-        "ones": np.asarray(-1, f"i{array.dtype.itemsize}").view(array.dtype),
-    }
-    marked = others.get(chosen, default)
-    return np.where(nan, marked if np.isnan(marked) else default, array)
+    marked = _marks(array, default, chosen)
+    return np.where(nan, np.where(np.isnan(marked), marked, default), array)
+
+
+def _marks(array: np.ndarray, default: np.ndarray, chosen: str) -> np.ndarray:
+    """Return NaNs for the elements of an array; numbers where the type has not so many."""
+    bits = f"u{array.dtype.itemsize}"
+    if chosen == "negative":
+        return np.asarray(np.negative(default))
+    if chosen == "ones":
+        return np.asarray(-1, bits.replace("u", "i")).view(array.dtype)
+    if chosen == "default":
+        return default
+    count = 1 << max(0, finfo(array.dtype).nmant - 1)  # NaNs that are quiet, of one sign
+    places = np.arange(array.size).reshape(array.shape) % count
+    payloads = places if chosen == "ascending" else count - 1 - places
+    return np.asarray(default.view(bits) | payloads.astype(bits)).view(array.dtype)

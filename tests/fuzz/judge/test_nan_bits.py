@@ -126,3 +126,19 @@ ENTRY e {
     x = np.array([1, np.nan], np.float32)
     assert depends_on_them(hlo.parse(program), [x, np.float64(2.5)])
     assert not depends_on_them(hlo.parse(program), [x[:1].repeat(2), np.float64(2.5)])
+
+
+def test_the_order_of_several_nans() -> None:
+    """Which of three is first among the largest depends on their bits: of an infinity less itself,
+    C and the interpreter had NaNs of other signs."""
+    program = """HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  n = f32[4] subtract(x, x)
+  t = (f32[2], s32[2]) topk(n), k=2
+  ROOT r = s32[2] get-tuple-element(t), index=1
+}
+"""
+    for x in ([1, np.inf, 2, np.inf], [np.inf] * 4):
+        assert depends_on_them(hlo.parse(program), [np.float32(x)])
+    assert not depends_on_them(hlo.parse(program), [np.float32([1, 2, 3, 4])])
