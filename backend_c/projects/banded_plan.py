@@ -13,8 +13,8 @@ from backend_c.lower.buffers import allocate_tightly
 from backend_c.lower.plan import Plan
 from hlo.module import Instruction, Module
 from hlo.opcodes import ELEMENTWISE, of_family
-from hlo.passes.band_regions import Region, Regions
-from hlo.passes.bands import in_bands, trips
+from hlo.passes.bands.regions import Region, Regions
+from hlo.passes.bands.tiling import in_bands, trips
 from hlo.passes.pipelines import run
 from hlo.passes.rewriting import array
 from hlo.passes.updates_in_place import is_static_array

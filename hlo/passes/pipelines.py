@@ -8,6 +8,7 @@ from functools import partial
 from hlo.module import Module
 from hlo.passes.common_subexpressions import common_subexpressions, merge_computations
 from hlo.passes.dead_code import dead_code
+from hlo.passes.folds_in_order import in_order, kept_in_order
 from hlo.passes.fusion import fusion
 from hlo.passes.fusion_targets import TARGETS
 from hlo.passes.inline import inline
@@ -69,7 +70,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
     "backend_c": (*_BEFORE_FUSION, *_EXACT_FUSION),
     "backend_c_fast": (*_BEFORE_FAST_FUSION, *_FUSION),
     "backend_c_scalar": (*_IN_LITTLE_MEMORY, *_SCALAR_FUSION),
-    # backend_c_scalar, divided where hlo/passes/bands.py makes loops. Behind it loop_invariants is
+    # backend_c_scalar, divided where hlo/passes/bands makes loops. Behind it loop_invariants is
     # left out: it would hoist, as a whole, what each band computes a part of.
     "before_bands": _IN_LITTLE_MEMORY,
     "after_bands": ("simplify", "common_subexpressions", "dead_code", *_SCALAR_FUSION),
@@ -84,8 +85,10 @@ def run(
 
     Raises KeyError for an unknown pipeline, and what the passes raise (Unsupported).
     """
+    # The sums of fast numerics have no order of their own.
+    folds = frozenset[str]() if pipeline == "backend_c_fast" else in_order(module)
     for name in PIPELINES[pipeline]:
-        module = PASSES[name](module)
+        module = kept_in_order(PASSES[name](module), folds)
         if after is not None:
             after(name, module)
     return module

@@ -14,8 +14,8 @@ from fuzz.draw.choices import Choices, examples
 from fuzz.draw.values import arguments
 from hlo.bit_equality import differences
 from hlo.passes import run
-from hlo.passes.band_regions import Regions
-from hlo.passes.bands import in_bands, trips
+from hlo.passes.bands.regions import Regions
+from hlo.passes.bands.tiling import in_bands, trips
 from hlo.passes.rewriting import array
 
 _LAYOUTS = {"b01f": (0, 1, 2, 3), "bf01": (0, 2, 3, 1)}  # where images, rows, columns, features are

@@ -19,7 +19,7 @@ import numpy as np
 from hlo.attributes import Attribute, ConvolutionDimensions, Window
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.band_regions import WINDOWED, Region, Regions, Rows
+from hlo.passes.bands.regions import WINDOWED, Region, Regions, Rows
 from hlo.passes.dead_code import dead_code
 from hlo.passes.rewriting import Names, Rebuilt, array
 from hlo.types import PRED, S32, U32, ArrayShape, ElementType, Shape, TupleShape
