@@ -11,6 +11,8 @@ from typing import Any
 
 def write(path: Path, value: Any) -> None:
     """Write a value as JSON."""
+    # In the same directory, as only a rename within a file system is atomic. The name is the
+    # process's own, and does not end in ``.json``: nobody reads what a killed process leaves.
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(json.dumps(value, indent=1) + "\n")
     beside.replace(path)

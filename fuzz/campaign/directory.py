@@ -34,6 +34,7 @@ class Directory:
         self.path = path
         for name in ("chunks", "claims", "findings"):
             (path / name).mkdir(parents=True, exist_ok=True)
+        # As it is read back from the file: tuples become lists.
         plan, wanted = path / "campaign.json", json.loads(json.dumps(dict(facts)))
         if plan.exists():
             found = json.loads(plan.read_text())
@@ -44,6 +45,8 @@ class Directory:
 
     def take(self, contents: Mapping[str, bytes]) -> None:
         """Merge the files of another directory of the campaign; known findings are only counted."""
+        # Before anything is written: a new finding has several files, of which the first makes its
+        # folder.
         known = {path.name for path in self.findings.iterdir()}
         for name, content in sorted(contents.items()):
             path = self.path / name
@@ -128,6 +131,7 @@ class Directory:
     def _claim(self, number: int) -> bool:
         path = self._claim_path(number)
         try:
+            # Exclusive creation: of several processes that try, one succeeds.
             with path.open("x") as file:
                 file.write(f"{socket.gethostname()} {os.getpid()}")
         except FileExistsError:
@@ -154,6 +158,7 @@ class Totals:
                 self._read.add(number)
                 self._whole.add(found)
                 self._whole.counts["chunks"] += 1
+        # The callers keep what they got, as this sum goes on growing.
         copied = Chunk()
         copied.add(self._whole)
         return copied
@@ -174,9 +179,11 @@ def _is_stale(path: Path) -> bool:
     if host != socket.gethostname() or not process:
         return False
     try:
+        # Signal 0 is not sent, but fails as a signal would.
         os.kill(int(process), 0)
     except ProcessLookupError:
         return True
+    # It lives, and belongs to another user.
     except PermissionError:
         return False
     return False

@@ -33,6 +33,8 @@ def key(oracle: str, found: Finding) -> str:
 
 def _words(oracle: str, kind: str, is_flaky: bool) -> str:
     words = f"{'flaky ' * is_flaky}{oracle} {kind}".lower()
+    # Cut off, as kinds hold names of C++ functions and a file's name has 255 bytes at most. Kinds
+    # that begin alike are told apart by the hash in :func:`key`, and by finding.json.
     return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:60]
 
 
@@ -47,6 +49,8 @@ def is_known(findings: Path, suspect: Suspect) -> bool:
         same = [*kept[_ISOLATED], [kept["blamed"], kept["opcodes"]]]
         if says_all or _told(suspect.isolated) in same:
             times = atomic_files.count(path)
+            # Equal instructions may hide another defect behind the known one, which a reduction
+            # shows.
             return says_all or str(times).rstrip("0") != "1"  # False for 10, 100, 1000, …
     return False
 
@@ -116,6 +120,7 @@ def keep(
         _ISOLATED: left,
         **asdict(origin),
     }
+    # Last: a folder without this file is of a process that was killed, and is filled again.
     atomic_files.write(told, kept)
     return folder
 

@@ -42,6 +42,8 @@ def run(path: Path, subject: Subject, limits: Limits, workers: int) -> Iterator[
     with WorkerPool(
         opener,
         workers=workers,
+        # No time limit: a chunk lasts as long as the reductions of its failures. What may hang, as
+        # compilers and C, runs in processes with limits of their own.
         seconds=float("inf"),
         memory=subject.memory,
         preload=(type(subject).__module__,),
@@ -115,6 +117,7 @@ class _Chunks:
             told = f"{self._deaths} workers died, the last by {death}"
             raise Error(f"{told}; what is done is kept in {self.directory.path}")
         if example is None:
+            # The dead worker's claim is stale: the pool has waited for the process.
             if self.directory.claim(number):
                 self._alone[number] = _Alone(self._subject.size)
                 self._examples += ((number, n) for n in range(self._subject.size))

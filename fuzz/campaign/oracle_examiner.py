@@ -101,6 +101,8 @@ class OracleExaminer:
         suspect as it is if it does not fail again."""
         evidence: Evidence = suspect.evidence
         with self._asked(evidence.oracle, evidence.found) as asked:
+            # What is left may be known: simpler numbers, sizes and types come after, by
+            # :meth:`reduced`.
             small = reduced_case(asked, evidence.begin, suspect.kind, seconds, is_plain=False)
         if small is None:
             return suspect
@@ -122,6 +124,7 @@ class OracleExaminer:
         smaller = [alone(step) for step in steps]
         if not smaller or smaller[0] is None:
             return [(None, found)]
+        # The program is that one step already, which has just failed: it is not asked again.
         if len(smaller) == 1 and smaller[0].module == case.module:
             return [(case, found)]
         cut = [small for small in smaller if small is not None]

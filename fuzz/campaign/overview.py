@@ -100,6 +100,7 @@ def _places(directory: Path) -> Iterator[Path]:
 def _campaign(place: Path) -> tuple[Campaign, list[Found]]:
     """Read the directory of a campaign."""
     facts = _json(place / _PLAN)
+    # When the campaign began: the file is written once.
     directory, began = Directory(place, facts), (place / _PLAN).stat().st_mtime
     found = [
         _finding(path, began) for path in sorted(directory.findings.glob(f"*/{findings.FILE}"))
@@ -122,6 +123,7 @@ def _growth(
         chunk = directory.chunk(number)
         if chunk is not None:
             total.add(chunk)
+            # ``selftest.hostile_text`` counts texts, no programs: its chunk is one example here.
             events.append((directory.finished(number) - began, chunk.counts["programs"] or 1, 0))
     points, size, count = [(0.0, 0, 0)], 0, 0
     for seconds, more, new in sorted(events):
@@ -137,6 +139,7 @@ def _finding(path: Path, began: float) -> Found:
     kept, folder = _json(path), path.parent
     found = _report(folder / "report") if (folder / "report" / _FACTS).exists() else None
     reduced = [folder / name for name in _REDUCED if (folder / name).exists()]
+    # Not of finding.json, which is written again whenever the finding is counted.
     seconds = reduced[0].stat().st_mtime - began if reduced else None
     try:
         return replace(

@@ -65,6 +65,7 @@ class _Worker:
         if findings.is_known(kept, suspect):
             return
         if suspect.narrowed is not None:
+            # Half to find out whether it is known after all, half to reduce it if it is not.
             seconds /= 2
             suspect = suspect.narrowed(seconds)
             if findings.is_known(kept, suspect):

@@ -47,6 +47,7 @@ def write(report: Report, directory: Path) -> Path:
     _save(directory / "expected.npz", _expected(report, exact).items())
     whole = directory.resolve()
     shutil.make_archive(str(whole), "zip", whole.parent, whole.name)
+    # The directory ``.`` has no name of its own: its archive is beside it all the same.
     return directory.parent / f"{whole.name}.zip" if directory.name else Path(f"{whole}.zip")
 
 
@@ -58,6 +59,7 @@ def _exact(report: Report) -> tuple[Array, ...]:
     """Evaluate the program, if its results are judged; () for a crash."""
     if report.judged.failure.found is None:
         return ()
+    # Not the judged outputs: there are none where the compiler's have other types or sizes.
     return tuple(arrays_of(interp.evaluate(report.module, *report.arrays, seed=report.seed)))
 
 

@@ -98,6 +98,7 @@ def _code(text: str) -> str:
 
 
 def _fenced(text: str) -> Iterator[str]:
+    # CommonMark (section 4.5): only a line of at least as many backticks closes a fence.
     longest = max(map(len, re.findall(r"`++", text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from (fence, text, fence)

@@ -118,6 +118,7 @@ def _dot(instruction: Instruction, shape: ArrayShape, operands: Sequence[str]) -
         tuple(_integers(instruction, f"{side}_{what}_dims") for side in ("lhs", "rhs"))
         for what in ("contracting", "batch")
     ]
+    # Without it the result has the operands' type: a dot of s8 with an s32 result would be s8.
     wanted = f"preferred_element_type={_dtype(shape.element_type)}"
     return f"jax.lax.dot_general({', '.join(operands)}, {tuple(pairs)}, {wanted})"
 

@@ -31,9 +31,11 @@ def processor() -> dict[str, str]:
         return found
     for line in lines:
         key, _, value = (part.strip() for part in line.partition(":"))
+        # The instruction sets are "flags" of x86 and "Features" of ARM.
         wanted = {"model name": "name", "flags": "flags", "Features": "flags"}.get(key)
         if wanted is not None:
             found[wanted] = value
+        # An empty line ends the first processor.
         if not key:
             break
     return found

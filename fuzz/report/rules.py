@@ -9,6 +9,7 @@ from hlo.module import Instruction, Module
 from hlo.opcodes import MOVES, having
 from hlo.types import ArrayShape, ElementType, Shape
 
+# abs and negate, too: of -2^(n-1) they are that number itself, which is 2^(n-1) modulo 2^n.
 _MODULAR = frozenset(
     ["abs", "add", "convolution", "dot", "multiply", "negate", "power", "subtract"]
 )
