@@ -21,6 +21,7 @@ def _is_integer_dot(place: Place) -> bool:
 
 def _dot_as_reduce(place: Place) -> str:
     """dot(a, b) as reduce(broadcast(a) * broadcast(b)) over the contracting dimensions."""
+    # s32[B,M,K] by s32[B,K,N]: both are spread over s32[B,M,N,K], and dimension 3 is summed.
     dot = place.value
     kept = place.shape.rank
     sides = []
@@ -49,6 +50,7 @@ def _dot_as_reduce(place: Place) -> str:
 def _spread(place: Place, name: str, order: dict[int, int], wide: ArrayShape) -> str:
     """Broadcast an operand along the dimensions of the products."""
     narrow = ArrayShape(wide.element_type, place.array(name).dims)
+    # Before the product, which would overflow in the operands' type: s8 100 * 2 is 200 in s32.
     if place.array(name).element_type is not wide.element_type:
         name = place.add("convert", narrow, name)
     by_place = sorted(order, key=order.__getitem__)
@@ -109,6 +111,7 @@ def _regrouped(place: Place) -> str:
         inner = place.defined[operands[1]]
         if inner.opcode == opcode:
             rest = list(inner.operands)
+            # All these ops are commutative as well: b and c may change places.
             place.rng.shuffle(rest)
             once = place.add(opcode, place.shape, operands[0], rest[0])
             return place.add(opcode, place.shape, once, rest[1])
@@ -149,6 +152,7 @@ _REGROUPED: dict[str, Callable[[Place, Sequence[str]], str]] = {
     "minimum": _again,
     "maximum": _again,
 }
+# Of preds only and, or, xor: add is or there, which no subtract undoes.
 _TRUTH = having(BITWISE | MONOID)
 
 REWRITES = {

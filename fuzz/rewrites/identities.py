@@ -67,6 +67,7 @@ def _selected(place: Place) -> str:
 def _branched(place: Place) -> str:
     """conditional with two branches that return their operand."""
     one, other = (place.around("branch", place.shape) for _ in range(2))
+    # -1 and 2 are out of range, which means the last branch.
     chosen = place.constant(place.rng.randint(-1, 2), S32)
     given = (chosen, place.value.name, place.value.name)
     return place.add("conditional", place.shape, *given, branch_computations=(one, other))
@@ -143,6 +144,8 @@ def _laid_out(place: Place) -> str:
     order = list(range(place.shape.rank))
     place.rng.shuffle(order)
     element_type, dims = place.shape.element_type, place.shape.dims
+    # f32[2,3] in the order (1, 0) has the elements in memory that f32[3,2], its transpose, has in
+    # row-major order. Layouts are minor to major, so the order is reversed.
     other = ArrayShape(element_type, dims, layout=Layout(tuple(reversed(order))))
     once = place.add("copy", other, place.value.name)
     rows = Layout(tuple(reversed(range(place.shape.rank))))

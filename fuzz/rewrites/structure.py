@@ -48,6 +48,8 @@ def _outlined(place: Place) -> str:
         if is_computed(_at(place, name)):
             inside.add(name)
             border += place.defined[name].operands
+    # In the entry's order, operands before users. They also stay in the entry, where others may use
+    # them.
     chosen = [i for i in place.defined.values() if i.name in inside]
     outer = dict.fromkeys(o for i in chosen for o in i.operands if o not in inside)
     given = [parameter(n, place.defined[o].shape, o) for n, o in enumerate(outer)]
