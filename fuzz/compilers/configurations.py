@@ -180,6 +180,7 @@ def environment() -> dict[str, str]:
     """Return the environment variables that compiled programs run with."""
     return {
         **os.environ,
+        # As many threads as are asked for, also on fewer processors, where waiting must not spin.
         "OMP_DYNAMIC": "false",
         "OMP_WAIT_POLICY": "passive",
         "ASAN_OPTIONS": "detect_leaks=0",

@@ -129,6 +129,7 @@ def _reduces(*operands: Array, to_apply: Callee[Any], **_: Any) -> str | None:
     # Of no elements, too, the init may be combined with itself.
     pairs = zip(inits, inputs, strict=True)
     flat = [np.concatenate((init.reshape(1), x.reshape(-1))) for init, x in pairs]
+    # An identity leaves all elements as they are, and itself: op(init, x) has the bits of x.
     begun = to_apply(*(np.broadcast_to(x, flat[0].shape) for x in inits), *flat)
     results = begun if isinstance(begun, tuple) else (begun,)
     whole = tuple(np.broadcast_to(x, flat[0].shape) for x in results)

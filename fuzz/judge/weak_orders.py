@@ -17,6 +17,7 @@ from hlo.values import Array
 from hlo.walk import Callee
 from interp.exact.conversion import type_of, widened
 
+# 2^18 comparisons at most, of 64 rows with 64² pairs.
 _MOST = 64  # elements of a row, and rows, of which all pairs are compared
 _WHY = "a sort by what is no strict weak order"
 _NOT_AFTER = "{0} comes before {1} and that before {2}, but the first not before the last"
@@ -58,6 +59,8 @@ def _loop(before: Array, operands: Sequence[Array], dimension: int) -> str | Non
     """Name three elements that have no order."""
     level = ~before & ~np.swapaxes(before, 1, 2)
     for related, said in ((before, _NOT_AFTER), (level, _NOT_LEVEL)):
+        # Whether a path of two steps leads from a to b is a matrix product, which NumPy gives to
+        # BLAS for floats only; counts of up to 64 paths are exact.
         numbers = related.astype(np.float32)
         found = np.argwhere((numbers @ numbers > 0) & ~related)
         if not len(found):

@@ -38,6 +38,7 @@ def _asked(peer: XLA, case: Case) -> Outcome:
     own = peer.optimised(hlo.format(case.module))
     unread = _UNREADABLE.search(own.error or "")
     if unread is not None and not any(known in unread[1] for known in UNREAD):
+        # Without names and numbers, which are the program's: equal refusals are of one kind.
         words = re.sub(r"[^a-z ]+", " ", unread[1])
         return Difference(f"refused: {' '.join(words.split())}", unread[1])
     found = [outcome for mutant in mutants(case.module) for outcome in _of(peer, mutant)]

@@ -75,6 +75,8 @@ def _asked(cases: Sequence[Case], chosen: Sequence[Configuration]) -> list[Outco
         for number in numbers:
             outcomes[number] = _alone(cases[number], [configuration])
         if all(outcomes[number] is None for number in numbers):
+            # All are right alone. The first has to stand for them: which of them matter is not
+            # known.
             outcomes[numbers[0]] = replace(together, kind=f"{together.kind}, only together")
     return outcomes
 

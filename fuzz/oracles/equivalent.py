@@ -50,6 +50,8 @@ def by_one(name: str) -> Property:
     """Return the property that one rewrite, at several places of a program, keeps every bit."""
 
     def of(case: Case) -> Outcome:
+        # A reduction changes the text, by which :func:`rewritings` chose the place: so several are
+        # tried.
         places = (rewritten(case.module, name, random.Random(n)) for n in range(_PLACES))
         texts = {hlo.format(module): module for module in places if module is not None}
         others = [Case(module, case.arrays) for module in texts.values()]
@@ -102,6 +104,7 @@ def baked(case: Case) -> Case:
     constant = [
         isinstance(p.shape, ArrayShape) and not p.shape.is_dynamic for p in entry.parameters
     ]
+    # The new number of each parameter that stays, where ``constant`` is False.
     numbers = np.cumsum([not one for one in constant]) - 1
 
     def changed(instruction: Instruction) -> Instruction:

@@ -76,6 +76,7 @@ def _unlike(value: Value, shape: Shape) -> str:
     if not shape.element_type.is_array:
         return "" if value is None else "no token"
     array = np.asarray(value)
+    # Ranks may differ, which ``fits`` tests before it looks at the pairs.
     sizes = zip(array.shape, shape.dims, shape.dynamic or (False,) * shape.rank, strict=False)
     fits = array.ndim == shape.rank and all(
         size == most or (dynamic and size < most) for size, most, dynamic in sizes

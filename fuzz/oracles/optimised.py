@@ -40,6 +40,7 @@ def xla_optimised() -> Iterator[Property]:
 
 
 def _asked(peer: XLA, case: Case) -> Outcome:
+    # Where the interpreter has no result, this raises, and XLA is not asked.
     right(case)
     answer = peer.optimised(hlo.format(case.module))
     if answer.optimised is None:

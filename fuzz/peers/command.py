@@ -91,6 +91,7 @@ def _run_in_group(words: Sequence[str], timeout: float) -> subprocess.CompletedP
                 signal_at_end(theirs, -process.pid)
                 output, told = process.communicate(timeout=timeout)
             finally:
+                # Also where the command has ended: what it started may still run.
                 with suppress(ProcessLookupError, PermissionError):  # all have ended
                     os.killpg(process.pid, signal.SIGKILL)
     finally:

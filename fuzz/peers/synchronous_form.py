@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 # Replaced by their first operand. StableHLO has the third such opcode, opt-barrier.
 _SAME = frozenset(("add-dependency", "domain"))
+# Attributes that the parser of jaxlib 0.10.2 does not know, nor the algorithm ``dot_unset``, which
+# is the default.
 _NEWER = {"topk": ("is_stable",), "convolution": ("convolution_kind", "sparsity_config")}
 _NO_ALGORITHM = "dot_unset"
+# Of copy-start; copy has no such attribute.
 _ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
 
 

@@ -86,6 +86,7 @@ def retyping(old: ElementType, new: ElementType) -> Mapped:
     return mapping
 
 
+# The simplest first: a type is replaced only by those before it.
 _SIMPLER = {
     "float": ("f32", "f64", "f16", "bf16"),
     "complex": ("f32", "c64"),
@@ -111,6 +112,7 @@ def _sizes(module: Module) -> list[int]:
 
 
 def _smaller(size: int) -> list[int]:
+    # The smallest first: the first that still fails is taken.
     return sorted({new for new in (1, 2, 3, size // 4, size // 2, size - 1) if 0 < new < size})
 
 
@@ -204,6 +206,7 @@ def _resized(array: np.ndarray, shape: ArrayShape, at_end: bool) -> np.ndarray:
         values = array[window]
         if values.dtype.kind == "c" and not shape.is_complex:
             values = values.real
+        # ascontiguousarray returns rank 1 for rank 0.
         return np.ascontiguousarray(values.astype(shape.element_type.numpy)).reshape(shape.dims)
 
 

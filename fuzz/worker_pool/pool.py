@@ -87,6 +87,8 @@ class WorkerPool(Generic[T]):
     def submit(self, *task: Any) -> int:
         """Assign a task to an idle worker; return the number of the task."""
         idle = [worker for worker in self._workers if worker.is_idle]
+        # A task of one that is not ready waits for its start, which takes seconds where JAX is
+        # imported.
         worker = next((one for one in idle if one.is_ready), idle[0])
         worker.give(task)
         self._numbers[worker] = number = self._submitted

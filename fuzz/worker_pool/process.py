@@ -86,6 +86,7 @@ def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -
     assert parent is not None
     end_with(parent.sentinel)
     signal.signal(signal.SIGTERM, _leave)
+    # No core files: crashes are what is looked for here.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for stream in (1, 2):
         os.dup2(output, stream)
@@ -93,6 +94,7 @@ def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -
         stack.watch(limits.watch)
     opener: Opener[object] = pickle.loads(pickled)
     with opener() as work:
+        # After the opener: what its libraries map is no task's.
         if limits.memory is not None:
             _limit_memory(limits.memory)
         connection.send(None)  # ready

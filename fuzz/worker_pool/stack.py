@@ -14,6 +14,8 @@ from fuzz.worker_pool.symbols import symbols
 from hlo.errors import ToolchainError
 
 _SOURCE = Path(__file__).with_suffix(".c")
+# As glibc's backtrace_symbols_fd writes: ``file(+0x1f)[0x7f…]``, or ``file(name+0x1f)[0x7f…]``,
+# where the offset counts from an exported function and is not used; ``[0x7f…]`` is in no file.
 _LINE = re.compile(r"(?P<file>[^()]*)(?:\(\+?(?P<offset>0x[0-9a-f]+|[^()]*)\))?\s?\[0x[0-9a-f]+\]")
 _HANDLER = 2  # frames: the handler, and what called it
 _INTERPRETER = re.compile(r"(lib)?python[^/]*")

@@ -72,6 +72,7 @@ def symbols(path: Path) -> Symbols | None:
         return None
     all_ = _content(file, tables[0]).view(_SYMBOL)
     functions = all_[(all_["info"] & 15 == _FUNCTION) & (all_["size"] > 0)]
+    # Symbol tables are in no order, and :meth:`Symbols.at` searches by bisection.
     functions = functions[np.argsort(functions["value"], kind="stable")]
     ends = functions["value"] + functions["size"]
     strings = _content(file, sections[int(tables[0]["link"])])

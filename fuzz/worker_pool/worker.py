@@ -104,6 +104,7 @@ class Worker(Generic[T]):
 
     def _died(self, limit: float | None) -> Death | None:
         was_ready, was_at_work = self.is_ready, self._is_at_work
+        # What hangs does not see the end of its pipe.
         if limit is not None:
             self._kill()
         self._end(time.monotonic() + ENDS_WITHIN)
