@@ -176,6 +176,7 @@ def _is_stale(path: Path) -> bool:
         host, _, process = path.read_text().partition(" ")
     except FileNotFoundError:
         return False  # given back just now
+    # Empty: its owner has created it, and is about to write.
     if host != socket.gethostname() or not process:
         return False
     try:

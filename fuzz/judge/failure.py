@@ -159,6 +159,7 @@ class Against:
         outputs = self._declared(exposed(whole, names), arrays)
         if outputs is None:
             return ()
+        # Before them are the arrays of the program's own result, one or, of a tuple, several.
         known = dict(zip(names, outputs[len(outputs) - len(names) :], strict=True))
         _, wrong = followed(whole, known, *arrays, peer=self.budget, seed=self._seed)
         steps = [step.instruction for step in wrong]

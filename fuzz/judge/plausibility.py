@@ -41,6 +41,7 @@ def _rank(actual: Array, exact: Array, legal: Enclosure) -> int:
         is_near = np.abs(one - other) <= _PART * np.maximum(size, np.abs(one))
         differs = np.isfinite(size) & ~(is_near & np.isfinite(one))
         zero = size == 0
+        # ``~(a < b)``, and not ``a >= b``, so that a NaN in place of zero counts.
         plain = zero & ~(np.abs(one) < SMALL) | (size >= SMALL) & (size <= LARGE)
         clear = zero & ~(np.abs(one) < _LEAST) | (size >= _LEAST) & (size <= _MOST)
     if (plain & differs).any():

@@ -111,6 +111,7 @@ def threads(cases: Sequence[Case]) -> list[Outcome]:
         usable += [number] if outcome is None else []
     chosen = [cases[number] for number in usable]
     modules = [case.module for case in chosen]
+    # Not the quick compiler, which leaves OpenMP out.
     executables = compiled(modules, _compilers()[1], Settings(grain=1))
     for number, case, executable in zip(usable, chosen, executables, strict=True):
         assert isinstance(executable, Executable), executable

@@ -244,6 +244,7 @@ class _Transformation:
         attributes, declared = fitted(instruction, operands, declared)
         new = instruction._replace(shape=declared, attributes=attributes)
         module = replace(self.old, computations=tuple(self.done))
+        # A callee is a function of shapes here, and has its result's shape by now.
         given = keywords(module, new, lambda c: lambda *_: c.root_instruction.shape)
         op = column("hlo.ops").get(function_name(instruction.opcode))
         if op is None:

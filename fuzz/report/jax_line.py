@@ -102,6 +102,7 @@ def _listed(array: Array) -> str:
 
 
 def _power(instruction: Instruction, shape: ArrayShape, operands: Sequence[str]) -> str:
+    # jax.lax.pow takes no integers for its base.
     if shape.element_type.is_integer:
         raise _NoLineError
     return f"jax.lax.pow({', '.join(operands)})"

@@ -57,6 +57,7 @@ class WorkerPool(Generic[T]):
         else:
             self._workers.append(InProcess(opener))
         # Also at the end of this process: multiprocessing waits for processes that nobody ended.
+        # It refers to the list and not to the pool, which would never be collected then.
         self._end = Finalize(self, _end, (self._workers,), exitpriority=1)
 
     def __enter__(self) -> Self:
