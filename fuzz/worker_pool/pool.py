@@ -48,6 +48,9 @@ class WorkerPool(Generic[T]):
         self._workers: list[Worker[T] | InProcess[T]] = []
         self._numbers: dict[Worker[T] | InProcess[T], int] = {}  # of the tasks that are not done
         self._submitted = 0
+        # Also at the end of this process: multiprocessing waits for processes that nobody ended.
+        # It refers to the list and not to the pool, which would never be collected then.
+        self._end = Finalize(self, _end, (self._workers,), exitpriority=1)
         if workers:
             _require(memory)
             context = multiprocessing.get_context("forkserver")
@@ -56,9 +59,6 @@ class WorkerPool(Generic[T]):
             self._workers += (Worker(context, opener, limits) for _ in range(workers))
         else:
             self._workers.append(InProcess(opener))
-        # Also at the end of this process: multiprocessing waits for processes that nobody ended.
-        # It refers to the list and not to the pool, which would never be collected then.
-        self._end = Finalize(self, _end, (self._workers,), exitpriority=1)
 
     def __enter__(self) -> Self:
         return self

@@ -44,14 +44,15 @@ class Worker(Generic[T]):
         self._begin()
 
     def _begin(self) -> None:
+        # First: if the start fails, there is only the process before, which has ended.
+        self.is_ready, self._is_at_work = False, False
         ours, theirs = multiprocessing.Pipe()
         given = (theirs, self._opener, self._limits, self._output)
-        self._process: BaseProcess = self._context.Process(target=serve, args=given)
-        with main_module.left_out():
-            self._process.start()
-        theirs.close()
+        process = self._context.Process(target=serve, args=given)
+        with theirs, main_module.left_out():
+            process.start()
+        self._process: BaseProcess = process
         self._connection: Connection = ours
-        self.is_ready, self._is_at_work = False, False
         self._allowance = Allowance(_BEGINS_WITHIN)
 
     @property
@@ -131,8 +132,10 @@ class Worker(Generic[T]):
 
     def _kill(self) -> None:
         """Kill the process and its children."""
+        leader = self._process.pid
+        assert leader  # the group 0 is this process's own
         try:
-            os.killpg(self._process.pid or 0, signal.SIGKILL)
+            os.killpg(leader, signal.SIGKILL)
         except ProcessLookupError:  # it has no session of its own yet
             self._process.kill()
 

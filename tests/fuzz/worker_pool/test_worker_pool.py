@@ -273,6 +273,44 @@ def test_a_stack_says_where_a_process_died() -> None:
     assert stack.place(death.frames, re.compile("xla::")) is None  # Python called it itself
 
 
+def test_what_looks_like_a_frame_is_text() -> None:
+    """Output is a stack only behind the line that the handler writes before it."""
+    told = ["Address out of range [0xdeadbeef]", "x"]
+    assert stack.split(told) == (told, ())
+    lines = [*told, "stack of the process:", "/lib/libc.so(+0x1f)[0x7f10]"]
+    assert stack.split(lines) == (told, (stack.Frame("/lib/libc.so", 0x1F),))
+
+
+_NO_RESTART = """
+import sys
+from unittest import mock
+sys.path[:0] = {paths}
+from fuzz.worker_pool import WorkerPool, worker
+from test_worker_pool import obeying
+if __name__ == "__main__":
+    failing = mock.Mock(side_effect=BlockingIOError("no more processes"))
+    with WorkerPool(obeying) as pool:
+        pool("process")
+        try:
+            with mock.patch.object(pool._workers[0]._context.Process, "start", failing):
+                pool("leave")
+        except BlockingIOError as error:
+            print(error, flush=True)
+"""
+
+
+def test_a_worker_that_cannot_be_replaced_is_an_error(tmp_path: Path) -> None:
+    """Its error does not end the pool's own group of processes, which is a script's here."""
+    paths = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent)]
+    script = tmp_path / "script.py"
+    script.write_text(_NO_RESTART.format(paths=paths))
+    command = [sys.executable, script]
+    done = subprocess.run(
+        command, start_new_session=True, capture_output=True, text=True, timeout=_PATIENCE
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no more processes\n", "")
+
+
 _SCRIPT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
