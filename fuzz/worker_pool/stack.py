@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from fuzz.worker_pool.symbols import symbols
 from hlo.errors import ToolchainError
 
 _SOURCE = Path(__file__).with_suffix(".c")
+_MARKER = "stack of the process:"  # the line that the handler writes before it
 # As glibc's backtrace_symbols_fd writes: ``file(+0x1f)[0x7f…]``, or ``file(name+0x1f)[0x7f…]``,
 # where the offset counts from an exported function and is not used; ``[0x7f…]`` is in no file.
 _LINE = re.compile(r"(?P<file>[^()]*)(?:\(\+?(?P<offset>0x[0-9a-f]+|[^()]*)\))?\s?\[0x[0-9a-f]+\]")
@@ -49,10 +50,14 @@ def watch(path: Path) -> None:
     ctypes.CDLL(str(path)).show_stacks()
 
 
-def split(lines: Iterable[str]) -> tuple[list[str], tuple[Frame, ...]]:
-    """Split a process's output into the text before its last stack, and that stack."""
-    rest, frames = list[str](), list[Frame]()
-    for line in lines:
+def split(lines: Sequence[str]) -> tuple[list[str], tuple[Frame, ...]]:
+    """Split a process's output into its text and the stack at its end, if there is one."""
+    if _MARKER not in lines:
+        return [*lines], ()
+    begin = len(lines) - 1 - lines[::-1].index(_MARKER)
+    rest, frames = [*lines[:begin]], list[Frame]()
+    # What other threads write in between is text.
+    for line in lines[begin + 1 :]:
         match = _LINE.fullmatch(line)
         if match is None:
             rest.append(line)
