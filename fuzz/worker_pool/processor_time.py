@@ -13,6 +13,9 @@ WAITS = 10
 # was last looked at, waits for ever: on a busy machine, too, what can run gets more.
 _SLEEPS = 3
 _SHARE = 0.01
+# The least part of its limit after which a task is looked at again: each look reads the times of
+# all processes, and on a busy machine what is left would shrink from look to look.
+_STEP = 0.02
 _PROCESSES = Path("/proc")
 
 
@@ -47,7 +50,7 @@ class Allowance:
         if slept and now >= self._awake:
             return True
         left = self.seconds - (used - self._before)
-        self.deadline = min(now + left, self._latest)
+        self.deadline = min(now + max(left, _STEP * self.seconds), self._latest)
         return left <= 0
 
     def _is_asleep(self, now: float, used: float) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.worker_pool import Death, Result, WorkerPool
+from fuzz.worker_pool import Death, Result, WorkerPool, processor_time
 from fuzz.worker_pool.processor_time import Allowance, of_process, of_session
 
 _SECONDS = 0.2
@@ -77,3 +77,15 @@ def test_what_has_ended_has_no_time_left() -> None:
 
 def test_without_a_limit_nothing_is_spent() -> None:
     assert not Allowance(float("inf"), os.getpid()).is_spent()
+
+
+def test_a_task_is_looked_at_a_bounded_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of a busy machine leave a little of the limit at every look."""
+    now = [0.0]
+    monkeypatch.setattr(processor_time.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(processor_time, "of_process", lambda process: 0.0)
+    monkeypatch.setattr(processor_time, "of_session", lambda leader: 0.15 * now[0])
+    allowance, looks = Allowance(1.0, 1), 0
+    while not allowance.is_spent():
+        now[0], looks = allowance.deadline + 1e-6, looks + 1
+    assert looks < 50
