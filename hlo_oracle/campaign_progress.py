@@ -138,6 +138,8 @@ def watched(
     """Show a campaign's running totals with the number of findings and the rate of ``what``; return
     the last total. ``share`` computes the part that is done, from the total and the seconds so far.
     With ``is_kept`` the last line is printed even without a terminal."""
+    from fuzz.campaign import findings
+
     begin, first, said = time.monotonic(), None, ""
     shown = ProgressLine() if shown is None else shown
     with shown.phase("beginning"):
@@ -146,7 +148,7 @@ def watched(
             first = whole.counts[what] if first is None else first
             seconds = time.monotonic() - begin
             rate = (whole.counts[what] - first) / seconds
-            found = sum(1 for _ in (path / "findings").iterdir())
+            found = len(findings.files(path / "findings"))
             said = one_line(f"{line(whole)}; {found} findings; {rate:,.1f} {what}/s")
             shown.show(said, share(whole, seconds))
     if is_kept:

@@ -29,6 +29,7 @@ from rich.console import Console
 import hlo
 import interp
 from backend_c.pipeline import lowered
+from fuzz.campaign import findings
 from fuzz.campaign.directory import Directory
 from fuzz.campaign.program_findings import program_finding, reduced_case, write_program
 from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
@@ -250,8 +251,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def _keep(path: Path, directory: Directory) -> None:
     """Write each differing program to a file, with the fault as a comment."""
     path.mkdir(parents=True, exist_ok=True)
-    for folder in directory.findings.iterdir():
-        detail = json.loads((folder / "finding.json").read_text())["detail"]
+    for told in findings.files(directory.findings):
+        folder, detail = told.parent, json.loads(told.read_text())["detail"]
         comment = "".join(f"// {line}\n" for line in detail.splitlines())
         (path / f"{folder.name}.hlo").write_text(comment + (folder / "original.hlo").read_text())
 

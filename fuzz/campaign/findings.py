@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from fuzz.campaign import atomic_files
+from fuzz.campaign.file_locks import locked
 from fuzz.campaign.subject import Finding, Suspect, Told
 
 FILE = "finding.json"
-_ISOLATED = "isolated"
+_ISOLATED, _TIMES = "isolated", "times"
 
 # Of a crash whose place is known that says all; without one it is a signal or an exit status, or
 # happened in generated code, which damaged memory brings about in many ways.
@@ -48,7 +51,7 @@ def is_known(findings: Path, suspect: Suspect) -> bool:
     for path, kept in _of_kind(findings, suspect):
         same = [*kept[_ISOLATED], [kept["blamed"], kept["opcodes"]]]
         if says_all or _told(suspect.isolated) in same:
-            times = atomic_files.count(path)
+            times = _counted(path)
             # Equal instructions may hide another defect behind the known one, which a reduction
             # shows.
             return says_all or str(times).rstrip("0") != "1"  # False for 10, 100, 1000, …
@@ -69,7 +72,7 @@ def _of_kind(findings: Path, suspect: Suspect) -> Iterator[tuple[Path, dict[str,
     """Yield the path and the content of each finding of a suspect's oracle and kind."""
     beginning = _words(suspect.oracle, suspect.kind, is_flaky=False)
     for path in sorted(findings.glob(f"{beginning}-*/{FILE}")):
-        kept = json.loads(path.read_text())
+        kept = json.loads(path.read_text("utf-8"))
         if (kept["oracle"], kept["kind"]) == (suspect.oracle, suspect.kind):
             yield path, kept
 
@@ -100,14 +103,6 @@ def keep(
     """Write a finding into its folder, or count it there; return the folder. ``isolated`` is the
     identity of the suspect's instruction if it fails alone."""
     folder = findings / key(oracle, found)
-    told = folder / FILE
-    left = [] if isolated is None else [_told(isolated)]
-    if told.exists():
-        atomic_files.count(told)
-        atomic_files.extend(told, _ISOLATED, left)
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    found.write(folder)
     kept = {
         "oracle": oracle,
         "kind": found.kind,
@@ -116,16 +111,77 @@ def keep(
         "opcodes": sorted(found.opcodes),
         "flaky": found.is_flaky,
         **found.facts,
-        "times": 1,
-        _ISOLATED: left,
+        _TIMES: 1,
+        _ISOLATED: [] if isolated is None else [_told(isolated)],
         **asdict(origin),
     }
-    # Last: a folder without this file is of a process that was killed, and is filled again.
-    atomic_files.write(told, kept)
+    _add(folder, kept, found.write)
     return folder
+
+
+def take(findings: Path, name: str, files: Mapping[str, bytes]) -> None:
+    """Add the finding of another campaign's folder, given by its files, or count it."""
+    if FILE not in files:  # left by a process that was killed
+        return
+
+    def write(folder: Path) -> None:
+        for file, content in files.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(content)
+
+    _add(findings / name, json.loads(files[FILE]), write)
+
+
+def _add(folder: Path, kept: Mapping[str, Any], write: Callable[[Path], object]) -> None:
+    """Add a finding, or add it to what the folder counts, if there is one: whichever process is
+    first has its own files there."""
+    told, new = folder / FILE, atomic_files.beside(folder)
+    try:
+        if not told.exists():
+            new.mkdir(parents=True)
+            write(new)
+        with _locked(folder.parent):
+            if told.exists():
+                _merge(told, kept)
+                return
+            # A folder without this file is of a process that was killed.
+            shutil.rmtree(folder, ignore_errors=True)
+            (new / FILE).unlink(missing_ok=True)
+            new.rename(folder)
+            atomic_files.write(told, kept)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _counted(path: Path) -> int:
+    """Count a finding once more; return how often it was found."""
+    with _locked(path.parent.parent):
+        return _merge(path, {_TIMES: 1})
+
+
+def _merge(path: Path, other: Mapping[str, Any]) -> int:
+    """Add how often a finding was found elsewhere, and the instructions that failed alone there;
+    return how often it was found. The lock is held."""
+    kept = json.loads(path.read_text("utf-8"))
+    kept[_TIMES] += other[_TIMES]
+    known = kept.setdefault(_ISOLATED, [])
+    known += [told for told in other.get(_ISOLATED, ()) if told not in known]
+    atomic_files.write(path, kept)
+    return int(kept[_TIMES])
+
+
+def _locked(findings: Path) -> AbstractContextManager[None]:
+    # Beside them, as all that is in their folder is a finding.
+    return locked(findings.with_name(f"{findings.name}.lock"))
+
+
+def files(findings: Path) -> list[Path]:
+    """List the ``finding.json`` of all findings. A folder without it is being written, or of a
+    process that was killed."""
+    return sorted(findings.glob(f"*/{FILE}"))
 
 
 def all_kept(findings: Path) -> list[dict[str, Any]]:
     """Read all findings, the most frequent first."""
-    kept = [json.loads(path.read_text()) for path in sorted(findings.glob(f"*/{FILE}"))]
-    return sorted(kept, key=lambda one: -int(one["times"]))
+    kept = [json.loads(path.read_text("utf-8")) for path in files(findings)]
+    return sorted(kept, key=lambda one: -int(one[_TIMES]))

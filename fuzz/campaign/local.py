@@ -7,6 +7,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,7 @@ def run(path: Path, subject: Subject, limits: Limits, workers: int) -> Iterator[
     chunks = _Chunks(Directory(path, subject.facts), subject, limits)
     totals = Totals(chunks.directory)
     opener = partial(worker.chunk_worker, path, subject, limits.reducing)
-    with WorkerPool(
+    pool = WorkerPool(
         opener,
         workers=workers,
         # No time limit: a chunk lasts as long as the reductions of its failures. What may hang, as
@@ -47,7 +48,8 @@ def run(path: Path, subject: Subject, limits: Limits, workers: int) -> Iterator[
         seconds=float("inf"),
         memory=subject.memory,
         preload=(type(subject).__module__,),
-    ) as pool:
+    )
+    with closing(chunks.directory), pool:
         tasks: dict[int, _Task] = {}
         look = 0.0
         while True:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,16 +124,33 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
         Directory(tmp_path, Plan(2, ("printed",), 3).facts)
 
 
+_CLAIM = """
+import os, signal, sys
+from pathlib import Path
+from fuzz.campaign.directory import Directory
+from fuzz.campaign.plan import Plan
+directory = Directory(Path(sys.argv[1]), Plan(1, ("printed",)).facts)
+print(directory.claim(0), directory.claim(1), end="", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def test_a_claim_counts_as_long_as_its_process_lives(tmp_path: Path) -> None:
-    directory = Directory(tmp_path, Plan(1, ("printed",)).facts)
-    living, dead = tmp_path / "claims" / "000000", tmp_path / "claims" / "000001"
-    host = os.uname().nodename
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    living.write_text(f"{host} {os.getpid()}")
-    dead.write_text(f"{host} {gone.pid}")
-    assert [number for number in range(3) if directory.is_open(number)] == [1, 2]
-    assert [number for number in range(3) if directory.claim(number)] == [1, 2]
+    """The claims of a killed process are free, whatever it wrote there, and on whatever host."""
+    facts = Plan(1, ("printed",)).facts
+    with closing(Directory(tmp_path, facts)) as one, closing(Directory(tmp_path, facts)) as other:
+        assert one.claim(0)
+        command = [sys.executable, "-c", _CLAIM, str(tmp_path)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE)
+        assert done.stdout == b"False True" and done.returncode == -signal.SIGKILL
+        (tmp_path / "claims" / "000002").write_text("")
+        (tmp_path / "claims" / "000003").write_text("another 1")
+        assert [number for number in range(5) if other.is_open(number)] == [1, 2, 3, 4]
+        assert [number for number in range(5) if other.claim(number)] == [1, 2, 3, 4]
+        assert not any(map(one.is_open, range(5)))
+        one.release(0)
+        assert other.claim(0) and not one.claim(0)
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

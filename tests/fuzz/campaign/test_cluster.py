@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from fuzz.campaign import findings
 from fuzz.campaign.directory import Directory, Totals
 from fuzz.campaign.local import Limits
 from fuzz.campaign.plan import Plan
@@ -45,6 +47,29 @@ def test_a_killed_worker_loses_nothing(
     directory = Directory(tmp_path, _PLAN.facts)
     assert Totals(directory).read().counts == looks[-1]
     assert all(map(directory.has, range(12)))
+
+
+def test_what_was_taken_in_part_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is killed while it takes a task's files loses none: a chunk counts as finished
+    when all else is there. A finding's folder without finding.json is none."""
+    files = {
+        "chunks/000000.json": b'{"counts": {"programs": 2}}',
+        "findings/killed/reduced.hlo": b"half",
+        "findings/new/finding.json": b'{"times": 1}',
+        "findings/new/reduced.hlo": b"whole",
+    }
+    directory = Directory(tmp_path, _PLAN.facts)
+    (directory.findings / "new").mkdir()
+    (directory.findings / "new" / "reduced.hlo").write_bytes(b"half")
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(findings, "take", mock.Mock(side_effect=KeyboardInterrupt))
+        directory.take(files)
+    assert not directory.has(0)
+    directory.take(files)
+    assert directory.has(0) and len(directory.found()) == 1
+    assert (directory.findings / "new" / "reduced.hlo").read_bytes() == b"whole"
 
 
 def test_files_come_back_as_they_are_and_findings_are_counted(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -136,8 +136,9 @@ def test_a_campaign_ends_if_nothing_but_deaths_comes(
 
 def test_chunks_of_others_are_left_alone(tmp_path: Path) -> None:
     subject = Numbers()
-    assert Directory(tmp_path, subject.facts).claim(2)
-    total = ran(tmp_path, subject)[-1]
+    with closing(Directory(tmp_path, subject.facts)) as directory:
+        assert directory.claim(2)
+        total = ran(tmp_path, subject)[-1]
     assert total.counts["chunks"] == 4 and not Directory(tmp_path, subject.facts).has(2)
 
 
