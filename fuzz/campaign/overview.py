@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.campaign import findings
-from fuzz.campaign.directory import Directory
+from fuzz.campaign.directory import Results
 from fuzz.campaign.subject import Chunk
 from hlo.errors import ArgumentError
 
@@ -101,10 +101,8 @@ def _campaign(place: Path) -> tuple[Campaign, list[Found]]:
     """Read the directory of a campaign."""
     facts = _json(place / _PLAN)
     # When the campaign began: the file is written once.
-    directory, began = Directory(place, facts), (place / _PLAN).stat().st_mtime
-    found = [
-        _finding(path, began) for path in sorted(directory.findings.glob(f"*/{findings.FILE}"))
-    ]
+    directory, began = Results(place), (place / _PLAN).stat().st_mtime
+    found = [_finding(path, began) for path in findings.files(directory.findings)]
     found.sort(key=lambda one: (-one.times, one.directory))
     total, growth = _growth(directory, began, found)
     campaign = Campaign(
@@ -114,7 +112,7 @@ def _campaign(place: Path) -> tuple[Campaign, list[Found]]:
 
 
 def _growth(
-    directory: Directory, began: float, found: Sequence[Found]
+    directory: Results, began: float, found: Sequence[Found]
 ) -> tuple[Chunk, list[tuple[float, int, int]]]:
     """Sum the chunks of a campaign; return the sum, and the points of its growth, thinned out."""
     total = Chunk()
@@ -155,7 +153,7 @@ def _finding(path: Path, began: float) -> Found:
             program=_text(reduced[0]) if reduced else "",
             facts=_shown({k: v for k, v in kept.items() if k not in _NAMED}),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise ArgumentError(f"{path} is no finding: {error!r}") from None
 
 

@@ -94,13 +94,37 @@ def test_what_is_neither_is_one_line(
     assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "x.html").exists()
 
 
-@pytest.mark.parametrize("kept", [{}, {"oracle": "x", "kind": "k", "times": "many"}])
+@pytest.mark.parametrize(
+    "kept", [{}, {"oracle": "x", "kind": "k", "times": "many"}, {"times": float("inf")}]
+)
 def test_a_damaged_finding_is_named(tmp_path: Path, kept: dict[str, Any]) -> None:
     campaign(tmp_path)
     (path,) = (tmp_path / "findings").glob(f"*/{findings.FILE}")
-    path.write_text(json.dumps(kept))
+    path.write_text(
+        json.dumps({**(json.loads(path.read_text()) if "times" in kept else {}), **kept})
+    )
     with pytest.raises(ArgumentError, match=r"finding\.json is no finding"):
         overview([tmp_path])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"counts": 5}', '{"counts": {"programs": "x"}}', '{"notes": 1}', "[" * 10**6],
+)
+def test_a_damaged_chunk_is_named(tmp_path: Path, text: str) -> None:
+    campaign(tmp_path)
+    (tmp_path / "chunks" / "000001.json").write_text(text)
+    with pytest.raises(ArgumentError, match=r"000001\.json is no result of a chunk"):
+        overview([tmp_path])
+
+
+def test_a_campaign_is_only_read(tmp_path: Path) -> None:
+    (tmp_path / "campaign.json").write_text('{"seed": 1}')
+    assert overview([tmp_path]).campaigns[0].counts == {}
+    assert [path.name for path in tmp_path.iterdir()] == ["campaign.json"]
+    (tmp_path / "chunks").mkdir()
+    (tmp_path / "chunks" / "x.json").write_text("another's")
+    assert overview([tmp_path]).campaigns[0].counts == {}
 
 
 def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
