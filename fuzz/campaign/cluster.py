@@ -7,6 +7,7 @@ the same on every machine, so the findings do not depend on which one tested it.
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from fuzz.campaign import chunk_range
 from fuzz.campaign.directory import Directory, Totals
 from fuzz.campaign.local import Limits
 from fuzz.campaign.subject import Chunk, Subject
+from hlo.errors import Error
 
 # Chunks of a task: a process begins in seconds, and should have to do for longer; but what it does
 # is lost if its worker dies, and each worker should have several.
@@ -74,8 +76,25 @@ def files_of(subject: Subject, numbers: range, reducing: float) -> Files:
     """Run a campaign of these chunks alone; return its files."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        command = [sys.executable, "-m", chunk_range.__name__]
-        given = pickle.dumps((directory, subject, numbers, reducing))
-        subprocess.run(command, input=given, check=True)
-        found = (path for part in ("chunks", "findings") for path in (directory / part).rglob("*"))
+        _run_apart(pickle.dumps((directory, subject, numbers, reducing)))
+        found = [*(directory / "chunks").glob("*.json"), *(directory / "findings").rglob("*")]
         return {str(p.relative_to(directory)): p.read_bytes() for p in found if p.is_file()}
+
+
+def _run_apart(task: bytes) -> None:
+    """Run a task of :mod:`fuzz.campaign.chunk_range` in a process that ends with this one; raise
+    Error, with its last words, if it fails."""
+    theirs, ours = os.pipe()
+    command = [sys.executable, "-m", chunk_range.__name__, str(theirs)]
+    try:
+        done = subprocess.run(
+            command, input=task, pass_fds=(theirs,), stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    told = done.stderr.decode(errors="replace")
+    print(told, end="", file=sys.stderr)
+    if done.returncode:
+        last = next((line for line in reversed(told.splitlines()) if line.strip()), "")
+        raise Error(f"a range of chunks ended by {done.returncode}: {last}")

@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,11 +33,19 @@ class Limits:
     reducing: float = 120.0
 
 
-def run(path: Path, subject: Subject, limits: Limits, workers: int) -> Iterator[Chunk]:
-    """Run a campaign; yield the directory's totals from time to time. With 0 workers this process
-    does the work. If a chunk kills a worker, its examples are tested one by one; one that kills a
-    worker alone is a finding. Raises Error after several deaths in a row."""
-    chunks = _Chunks(Directory(path, subject.facts), subject, limits)
+def run(
+    path: Path,
+    subject: Subject,
+    limits: Limits,
+    workers: int,
+    numbers: Iterable[int] | None = None,
+) -> Iterator[Chunk]:
+    """Run a campaign, or the chunks with these ``numbers`` alone; yield the directory's totals from
+    time to time. With 0 workers this process does the work. If a chunk kills a worker, its examples
+    are tested one by one; one that kills a worker alone is a finding. Raises Error after several
+    deaths in a row."""
+    numbers = range(limits.chunks) if numbers is None else numbers
+    chunks = _Chunks(Directory(path, subject.facts), subject, numbers, limits.seconds)
     totals = Totals(chunks.directory)
     opener = partial(worker.chunk_worker, path, subject, limits.reducing)
     pool = WorkerPool(
@@ -79,10 +87,13 @@ class _Alone:
 class _Chunks:
     """Schedule chunks until time is up, and single examples of chunks that killed a worker."""
 
-    def __init__(self, directory: Directory, subject: Subject, limits: Limits) -> None:
+    def __init__(
+        self, directory: Directory, subject: Subject, numbers: Iterable[int], seconds: float
+    ) -> None:
         self.directory, self._subject = directory, subject
-        self._numbers = iter(range(limits.chunks))
-        self._end = time.monotonic() + limits.seconds
+        self._numbers = iter(numbers)
+        self._held: list[int] = []  # those that others had claimed
+        self._end = time.monotonic() + seconds
         self._examples: deque[_Task] = deque()
         self._alone: dict[int, _Alone] = {}
         self._deaths = 0
@@ -93,8 +104,17 @@ class _Chunks:
             return self._examples.popleft()
         if time.monotonic() >= self._end:
             return None
-        number = next(filter(self.directory.is_open, self._numbers), None)
-        return None if number is None else (number, None)
+        for number in self._numbers:
+            if self.directory.is_open(number):
+                return number, None
+            if not self.directory.has(number):
+                self._held.append(number)
+        # Of those that others had, some may have died.
+        self._held = [number for number in self._held if not self.directory.has(number)]
+        for number in filter(self.directory.is_open, self._held):
+            self._held.remove(number)
+            return number, None
+        return None
 
     def take(self, task: _Task, outcome: Outcome[Any]) -> None:
         """Record the outcome of a task."""

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,8 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from conftest import ROOT
+from test_local import Numbers
 
 from fuzz.campaign import findings
 from fuzz.campaign.directory import Directory, Totals
@@ -82,3 +87,58 @@ def test_files_come_back_as_they_are_and_findings_are_counted(tmp_path: Path) ->
     directory.take({**finding, "findings/key/reduced.hlo": b"second"})
     assert (tmp_path / "findings/key/reduced.hlo").read_bytes() == b"first"
     assert '"times": 4' in (tmp_path / "findings/key/finding.json").read_text()
+
+
+def test_an_example_that_ends_its_process_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuzz.campaign.cluster import files_of
+
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(Path(__file__).parent)]))
+    subject = Numbers(deadly=(6,))
+    directory = Directory(tmp_path, subject.facts)
+    directory.take(files_of(subject, range(1, 3), 1.0))
+    assert Totals(directory).read().counts["numbers"] == 7
+    (found,) = directory.found()
+    assert (found["kind"], found["chunk"], found["program"]) == ("crash: SIGABRT", 1, 2)
+
+
+_WAITING = """
+import os, sys, time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+@dataclass(frozen=True)
+class Waiting:
+    path: Path
+    facts, memory, seed, size = {}, None, 0, 1
+    @contextmanager
+    def examiner(self, done):
+        self.path.with_suffix(".new").write_text(f"{os.getppid()} {os.getpid()}")
+        self.path.with_suffix(".new").rename(self.path)
+        time.sleep(600)
+        yield
+"""
+_WORKER = """
+import sys
+from pathlib import Path
+from fuzz.campaign.cluster import files_of
+from waiting import Waiting
+files_of(Waiting(Path(sys.argv[1])), range(1), 1.0)
+"""
+
+
+def test_a_task_ends_with_its_worker(tmp_path: Path) -> None:
+    (tmp_path / "waiting.py").write_text(_WAITING)
+    told = tmp_path / "told"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    with subprocess.Popen([sys.executable, "-c", _WORKER, told], env=environment) as process:
+        while not told.exists() and process.poll() is None:
+            time.sleep(0.05)
+        process.kill()
+    end = time.monotonic() + 60
+    for number in map(int, told.read_text().split()):
+        with pytest.raises(ProcessLookupError):
+            while time.monotonic() < end:
+                os.kill(number, 0)
+                time.sleep(0.05)

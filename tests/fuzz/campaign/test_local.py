@@ -152,3 +152,16 @@ def test_a_directory_is_of_one_campaign(tmp_path: Path) -> None:
 def test_nothing_begins_when_time_is_up(tmp_path: Path) -> None:
     (total,) = local.run(tmp_path, Numbers(), local.Limits(5, 0.0), 1)
     assert not total.counts
+
+
+def test_a_chunk_of_a_process_that_dies_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim that ends while the campaign is at work leaves its chunk to that."""
+    monkeypatch.setattr(local, "_LOOK", 0.0)
+    subject = Numbers()
+    with closing(Directory(tmp_path, subject.facts)) as directory:
+        assert directory.claim(0)
+        for _ in local.run(tmp_path, subject, local.Limits(5, 120.0), 0):
+            directory.close()
+    assert directory.has(0)
