@@ -35,7 +35,10 @@ def xla_accepts() -> Iterator[Property]:
 
 
 def _asked(peer: XLA, case: Case) -> Outcome:
-    own = peer.optimised(hlo.format(case.module))
+    text = hlo.format(case.module)
+    own = peer.optimised(text)
+    if own.crash is not None:
+        return _crashed(own.crash, f"a valid program\n{text}")
     unread = _UNREADABLE.search(own.error or "")
     if unread is not None and not any(known in unread[1] for known in UNREAD):
         # Without names and numbers, which are the program's: equal refusals are of one kind.
@@ -55,7 +58,11 @@ def _of(peer: XLA, mutant: Mutant) -> Iterator[Difference]:
     answer = peer(mutant.text, arrays)
     detail = f"{mutant.label}: {mutant.message}\n{mutant.text}"
     if answer.crash is not None:
-        failure = ended(answer.crash)
-        yield Difference(f"{failure.kind}: {', '.join(sorted(failure.signs))}", detail)
+        yield _crashed(answer.crash, detail)
     elif answer.outputs is not None and (mutant.opcode, mutant.label) not in _TAKEN:
         yield Difference(f"taken: {mutant.opcode} {mutant.label}", detail)
+
+
+def _crashed(crash: str, detail: str) -> Difference:
+    failure = ended(crash)
+    return Difference(f"{failure.kind}: {', '.join(sorted(failure.signs))}", detail)

@@ -88,6 +88,7 @@ _UNREAD = "Syntax error when trying to parse the text: was parsing 3:4: error: n
     [
         (Answer(error="refused"), None, None),
         (Answer(crash=_CRASH), None, "crash: shape.cc:12]"),
+        (Answer(error=""), Answer(crash=_CRASH), "crash: shape.cc:12]"),
         (Answer(()), None, "taken: "),
         (Answer(error=""), Answer(error=_UNREAD.format("transpose")), "refused: no transpose here"),
         (Answer(error=""), Answer(error=_UNREAD.format('attribute "is_stable"')), "refused: "),
