@@ -15,20 +15,30 @@ from typing import Any
 from fuzz.campaign import atomic_files
 from fuzz.campaign.file_locks import locked
 from fuzz.campaign.subject import Finding, Suspect, Told
+from fuzz.peers.crash import is_place
 
 FILE = "finding.json"
 _ISOLATED, _TIMES = "isolated", "times"
 
-# Of a crash whose place is known that says all; without one it is a signal or an exit status, or
-# happened in generated code, which damaged memory brings about in many ways.
-_PLACED = re.compile(r"crash: (?!SIG[A-Z]++\Z|exit |generated code\Z)")
+_CRASH, _HANG = "crash: ", "hang: "
+
+
+def is_unplaced(kind: str) -> bool:
+    """Return whether a kind is a crash or a hang without a place, which different defects share: a
+    signal, an exit status, or generated code, where damaged memory of any cause shows."""
+    return kind.startswith((_CRASH, _HANG)) and not _says_all(kind)
+
+
+def _says_all(kind: str) -> bool:
+    """Return whether a kind is a crash at a place in a source, which is one defect."""
+    return kind.startswith(_CRASH) and is_place(kind.removeprefix(_CRASH))
 
 
 def key(oracle: str, found: Finding) -> str:
     """Return the name of a finding's folder, which hashes what tells defects apart: oracle, kind,
     flakiness, and, unless the kind is a place in a compiler's source, blamed instruction and
     opcodes."""
-    told = [] if _PLACED.match(found.kind) else [found.blamed, *sorted(found.opcodes)]
+    told = [] if _says_all(found.kind) else [found.blamed, *sorted(found.opcodes)]
     apart = json.dumps([oracle, found.kind, found.is_flaky, told])
     name = _words(oracle, found.kind, found.is_flaky)
     return f"{name}-{hashlib.sha256(apart.encode()).hexdigest()[:8]}"
@@ -45,7 +55,7 @@ def is_known(findings: Path, suspect: Suspect) -> bool:
     """Return whether a finding covers a suspect: same oracle and kind, and, unless the kind
     suffices, the same isolated instructions. If so, it is counted; of the latter, the tenth,
     hundredth, … suspect counts as unknown, so that it is reduced all the same."""
-    says_all = not suspect.told_by_reduction or _PLACED.match(suspect.kind) is not None
+    says_all = not suspect.told_by_reduction or _says_all(suspect.kind)
     if not says_all and suspect.isolated is None:
         return False
     for path, kept in _of_kind(findings, suspect):

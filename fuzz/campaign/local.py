@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -150,12 +151,26 @@ class _Chunks:
     def _keep(self, number: int, example: int, death: Death) -> None:
         """Keep an example that kills a worker alone as a finding."""
         folder = self.directory.alone(number, example)
-        finding = Finding(f"crash: {death.cause}", str(death), frozenset(), partial(_moved, folder))
+        kind = f"crash: {_place(death) or death.cause}"
+        finding = Finding(kind, str(death), frozenset(), partial(_moved, folder))
         origin = Origin(self._subject.seed, number, example)
         findings.keep(self.directory.findings, _ORACLE, finding, origin)
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _place(death: Death) -> str | None:
+    """Return which exception ended a worker, and in which function; None for other deaths."""
+    functions = [found for line in death.lines if (found := _FUNCTION.match(line)) is not None]
+    error = _ERROR.match(death.lines[-1]) if death.lines else None
+    if not death.status or not functions or error is None:
+        return None
+    file, function = functions[-1].groups()
+    return f"{error[0]} in {Path(file).name}:{function}"
+
+
+# Of a traceback: the line of each function, and the error in the last line.
+_FUNCTION = re.compile(r'\s*File "(.+)", line \d+, in (\S+)')
+_ERROR = re.compile(r"[\w.]+(?=:|\Z)")
 _ORACLE = "workers"  # the property that no example kills one
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import hlo
+from fuzz.campaign.findings import is_unplaced
 from fuzz.campaign.program_findings import (
     program_finding,
     reduced_case,
@@ -85,12 +86,13 @@ class OracleExaminer:
         """
         case = drawn if found.case is None else found.case
         asked = oracle if found.case is None else found.oracle
-        is_program = found.text is None  # of a text the kind says all
+        # Of a text the kind says all, but for crashes and hangs that many texts share.
+        is_alike = found.text is None or is_unplaced(found.kind)
         for small, outcome in self._isolated(oracle, case, found):
             isolated = None if small is None else told_of(small)
             evidence = Evidence(oracle, outcome, case, small or case)
             kind, detail = outcome.kind, outcome.detail
-            suspect = Suspect(asked, kind, detail, example, is_program, evidence, isolated)
+            suspect = Suspect(asked, kind, detail, example, is_alike, evidence, isolated)
             # Crashes by damaged memory are not: they end a process for each program that is tried.
             if small is None and outcome.blame is not None:
                 suspect = replace(suspect, narrowed=partial(self._narrowed, suspect))

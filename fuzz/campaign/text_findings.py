@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from fuzz.campaign.findings import is_unplaced
 from fuzz.campaign.subject import Finding
 from fuzz.reducer.texts import shortest
+from hlo.opcodes import OPCODES
+
+_WORD = re.compile(r"[a-z][a-z0-9-]*+")
 
 
 def text_finding(
     kind: str, detail: str, text: str, breaks: Callable[[str], bool], seconds: float
 ) -> Finding:
-    """Make a finding of a text, reduced while it ``breaks`` the reader in the same way."""
+    """Make a finding of a text, reduced while it ``breaks`` the reader in the same way. Where that
+    has no place, the opcodes that are left tell it from others."""
     small = shortest(text, breaks, seconds)
     facts = {"characters": len(small)}
-    return Finding(kind, detail, frozenset(), partial(_write_both, small, text), facts)
+    told = frozenset(_WORD.findall(small)) & OPCODES.keys() if is_unplaced(kind) else frozenset()
+    return Finding(kind, detail, frozenset(told), partial(_write_both, small, text), facts)
 
 
 def _write_both(small: str, text: str, folder: Path) -> None:

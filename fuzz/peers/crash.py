@@ -53,4 +53,9 @@ def place(crash: str) -> str | None:
     """Return where in the compiler's source a crash happened, None if that is unknown: a signal
     alone, or one in generated code, may be caused by memory that was damaged anywhere."""
     where = sign(crash)
-    return None if where == "generated code" or _ENDED.match(where) else where
+    return where if is_place(where) else None
+
+
+def is_place(where: str) -> bool:
+    """Return whether a :func:`sign` is a place in a source."""
+    return where != "generated code" and not _ENDED.match(where)

@@ -23,13 +23,15 @@ from hlo.errors import ArgumentError, Error
 @dataclass(frozen=True)
 class Numbers:
     """Example k of chunk n is the number n * size + k. ``deadly`` end their process, ``odd`` ones
-    are found; ``killed`` are whole chunks that end it where they are asked as one."""
+    are found; ``raised`` ones raise an exception; ``killed`` are whole chunks that end it where
+    they are asked as one."""
 
     seed: int = 0
     size: int = 4
     deadly: tuple[int, ...] = ()
     odd: tuple[int, ...] = ()
     killed: tuple[int, ...] = ()
+    raised: tuple[int, ...] = ()
     memory = None
 
     @property
@@ -54,6 +56,8 @@ class Examiner:
             value = number * self.numbers.size + example
             if value in self.numbers.deadly:
                 os.abort()
+            if value in self.numbers.raised:
+                raise (KeyError if value % 3 == 0 else ZeroDivisionError)(value)
             found.counts["numbers"] += 1
             found.counts["sum"] += value
             found.count("seen", [str(value)])
@@ -117,6 +121,18 @@ def test_an_example_that_ends_its_process_is_a_finding(tmp_path: Path) -> None:
     (told,) = tmp_path.glob("findings/workers-*/number.txt")
     assert told.read_text() == "6"
     assert not any(map(os.listdir, (tmp_path / "claims", tmp_path / "alone")))
+
+
+def test_exceptions_that_end_a_process_are_told_apart(tmp_path: Path) -> None:
+    """By the exception and where it was raised: 6 and 9 end it in one way, 7 in another."""
+    total = ran(tmp_path, Numbers(raised=(6, 7, 9), deadly=(13,)))[-1]
+    assert total.counts["workers: violated"] == 4
+    found = Directory(tmp_path, Numbers().facts | {"raised": [6, 7, 9], "deadly": [13]}).found()
+    assert {one["kind"]: one["times"] for one in found} == {
+        "crash: KeyError in test_local.py:chunk": 2,
+        "crash: ZeroDivisionError in test_local.py:chunk": 1,
+        "crash: SIGABRT": 1,
+    }
 
 
 def test_a_chunk_whose_worker_was_killed_loses_nothing(tmp_path: Path) -> None:

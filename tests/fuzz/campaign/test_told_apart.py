@@ -244,6 +244,26 @@ def test_a_crash_at_a_known_place_is_not_reduced_again(tmp_path: Path) -> None:
     assert not findings.is_known(tmp_path, _crash("crash: SIGSEGV"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "apart"),
+    [
+        ("crash: place.cc:12]", False),
+        ("crash: xla::Shape::dimensions", False),
+        ("crash: KeyError in directory.py:take", False),
+        *((f"crash: {one}", True) for one in ("SIGSEGV", "signal 40", "exit 1", "generated code")),
+        ("hang: hang", True),
+        ("other bits", True),
+    ],
+)
+def test_kinds_that_defects_share_are_told_by_opcodes(kind: str, apart: bool) -> None:
+    keys = {
+        findings.key("planted", Finding(kind, "", frozenset([opcode]), lambda folder: None))
+        for opcode in ("add", "sort")
+    }
+    assert len(keys) == 1 + apart
+    assert findings.is_unplaced(kind) == (apart and kind != "other bits")
+
+
 _TYPES = ("s32", "u16", "s8", "u64")
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import hlo
-from fuzz.campaign import local
+from fuzz.campaign import findings, local
+from fuzz.campaign.findings import Origin
+from fuzz.campaign.oracle_examiner import OracleExaminer
 from fuzz.campaign.plan import Plan
 from fuzz.oracles import ORACLES, Difference, parsing
 from fuzz.oracles.parsing import texts
@@ -60,6 +62,34 @@ def test_what_breaks_the_parser_is_kept(parser: None, tmp_path: Path) -> None:
     assert (told["kind"], told["characters"]) == ("crash: hlo_parser.cc:12]", 1)
     assert (folder / "reduced.txt").read_text() == "{"
     assert "{" in (folder / "original.txt").read_text()
+
+
+def test_crashes_of_the_parser_without_a_place_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, parser: None, tmp_path: Path
+) -> None:
+    """Damaged memory ends it at a tan and at a sort: these are two findings, and a hang is one."""
+
+    def parsed(peer: _Peer, text: str) -> Answer:
+        if " tan(" in text or " sort(" in text:
+            return Answer(crash="SIGSEGV")
+        return Answer(crash="no answer in 10 s") if " tanh(" in text else Answer(error="no")
+
+    monkeypatch.setattr(_Peer, "parsed", parsed)
+    drawn = [f"HloModule m\nENTRY e {{\n  x = f32[4] {op}(y)\n}}\n" for op in _ENDING]
+    monkeypatch.setattr(parsing, "texts", lambda case: drawn[len(case.arrays) :])
+    cases = [Case(_CASE.module, (np.zeros(1),) * n) for n in range(len(drawn))]
+    with parsing.xla_parses() as of:
+        examiner = OracleExaminer(lambda number: cases, {"xla-parses": of})
+        for suspect in examiner.chunk(0).suspects:
+            assert not findings.is_known(tmp_path, suspect)
+            small = examiner.reduced(suspect, 0, 5.0)
+            findings.keep(tmp_path, "xla-parses", small, Origin(0, 0, suspect.example))
+    told = {(one["kind"], *one["opcodes"]): one["times"] for one in findings.all_kept(tmp_path)}
+    crash = "crash: SIGSEGV"
+    assert told == {(crash, "tan"): 2, (crash, "sort"): 1, ("hang: hang", "tanh"): 1}
+
+
+_ENDING = ("tan", "sort", "tanh", "tan")
 
 
 def test_a_text_is_reduced_in_time() -> None:
