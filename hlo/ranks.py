@@ -12,6 +12,7 @@ from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.opcodes import RANKS, having
 
+COUNTS = ("replica_count", "num_partitions")  # attributes of the header
 _RANKS = having(RANKS)
 
 
@@ -25,7 +26,8 @@ def declared(module: Module) -> tuple[int, int]:
             raise ArgumentError(f"{name}={text[:40]} in the header is not a number of ranks")
         return int(text)
 
-    return count("replica_count"), count("num_partitions")
+    replicas, partitions = map(count, COUNTS)
+    return replicas, partitions
 
 
 def knows_ranks(module: Module) -> bool:

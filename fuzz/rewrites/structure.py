@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fuzz.rewrites.site import Place, Rewrite, is_array, is_computed, parameter
-from hlo.module import Computation
+from hlo.module import Computation, Instruction
 from hlo.opcodes import CALLS, having
 from hlo.types import PRED, ArrayShape
 from hlo.walk import called
@@ -31,8 +31,15 @@ def _copied(place: Place, computation: Computation, operands: tuple[str, ...]) -
     for instruction in computation.instructions:
         if instruction.opcode != "parameter":
             inside = tuple(renamed[name] for name in instruction.operands)
-            renamed[instruction.name] = place.put(instruction._replace(operands=inside))
+            renamed[instruction.name] = place.put(_moved(instruction)._replace(operands=inside))
     return renamed[computation.root]
+
+
+def _moved(instruction: Instruction) -> Instruction:
+    """Make an instruction of another computation, which has no instructions of the names that its
+    annotations have."""
+    annotations = {k: v for k, v in instruction.annotations.items() if k != "control-predecessors"}
+    return instruction._replace(annotations=annotations)
 
 
 def _is_outlined(place: Place) -> bool:
@@ -50,7 +57,7 @@ def _outlined(place: Place) -> str:
             border += place.defined[name].operands
     # In the entry's order, operands before users. They also stay in the entry, where others may use
     # them.
-    chosen = [i for i in place.defined.values() if i.name in inside]
+    chosen = [_moved(i) for i in place.defined.values() if i.name in inside]
     outer = dict.fromkeys(o for i in chosen for o in i.operands if o not in inside)
     given = [parameter(n, place.defined[o].shape, o) for n, o in enumerate(outer)]
     callee = Computation(place.names.fresh("outlined"), (*given, *chosen), place.value.name)

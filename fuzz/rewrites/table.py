@@ -10,6 +10,7 @@ from fuzz.rewrites import arithmetic, identities, structure
 from fuzz.rewrites.site import Place
 from hlo.module import Instruction, Module
 from hlo.passes.rewriting import Names
+from hlo.ranks import COUNTS
 
 REWRITES = {**identities.REWRITES, **arithmetic.REWRITES, **structure.rewrites(identities.ANYWHERE)}
 
@@ -39,7 +40,9 @@ def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
     whole = replace(entry, instructions=tuple(_instructions(place, last)), root=root)
     others = (c for c in module.computations if c is not entry)
     computations = (*others, *place.computations, whole)
-    return replace(module, computations=computations, attributes={}, text="", preamble="")
+    # What else the header says is of the program as it was: its schedule, layouts, aliases.
+    attributes = {name: v for name, v in module.attributes.items() if name in COUNTS}
+    return replace(module, computations=computations, attributes=attributes, text="", preamble="")
 
 
 def _candidate_places(module: Module, rng: random.Random) -> list[Place]:

@@ -153,3 +153,28 @@ def test_every_bit_is_kept(name: str, drawn: list[Case]) -> None:
 def test_rewrites_that_seldom_fit_are_chosen_often() -> None:
     module, rng = hlo.parse(_PROGRAM), random.Random(0)
     assert {fitting(module, rng) for _ in range(300)} == set(REWRITES)
+
+
+_ORDERED = """HloModule m, replica_count=2, is_scheduled=true
+twice {
+  x = s32[2] parameter(0)
+  n = s32[2] negate(x)
+  ROOT r = s32[2] add(x, n), control-predecessors={n}
+}
+ENTRY e {
+  x = s32[2] parameter(0)
+  y = s32[2] multiply(x, x)
+  a = s32[2] add(x, x), control-predecessors={y}
+  c = s32[2] call(a), to_apply=twice
+  ROOT r = s32[2] subtract(c, y)
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["outline", "inline", "duplicate"])
+def test_rewritten_programs_are_valid_and_of_as_many_ranks(name: str) -> None:
+    for seed in range(8):
+        module = rewritten(hlo.parse(_ORDERED), name, random.Random(seed))
+        assert module is not None
+        hlo.verify(hlo.parse(hlo.format(module)))
+        assert dict(module.attributes) == {"replica_count": "2"}
