@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import hlo
 from fuzz.peers.xla import Answer
@@ -28,6 +28,8 @@ from hlo.errors import ArgumentError
 from hlo.operating_system import signal_name
 from hlo.types import leaves
 from hlo.values import Array
+
+_MOST_TOLD = 1 << 16  # bytes of stderr, the last, that are read
 
 
 class Command:
@@ -54,42 +56,51 @@ class Command:
             program, given, results = (
                 Path(name) / file for file in ("program.hlo", "arguments.npz", "results.npz")
             )
-            program.write_text(text)
+            program.write_text(text, "utf-8")
             archive.write(given, archive.numbered(tuple(arrays)))
             begin = time.perf_counter()
             words = [*self._words, str(program), str(given), str(results)]
             try:
-                done = (_run_in_group if hasattr(os, "killpg") else _run)(words, self._timeout)
+                # Into a file: a pipe ends with the last process that has it open, which may be one
+                # that the command has left behind.
+                with tempfile.TemporaryFile() as told:
+                    run = _run_in_group if hasattr(os, "killpg") else _run
+                    status = run(words, self._timeout, told)
+                    seconds = time.perf_counter() - begin
+                    if status:
+                        return _failed(status, _end_of(told))
             except subprocess.TimeoutExpired:
                 return Answer(crash=f"no answer in {self._timeout:g} s")
-            seconds = time.perf_counter() - begin
-            if done.returncode:
-                return _failed(done.returncode, done.stderr.decode(errors="replace"))
             return _answer(text, results, seconds)
 
 
-def _run(words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[bytes]:
+def _run(words: Sequence[str], timeout: float, told: IO[bytes]) -> int:
     return subprocess.run(
-        words, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
-    )
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=told,
+        timeout=timeout,
+        check=False,
+    ).returncode
 
 
-def _run_in_group(words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[bytes]:
+def _run_in_group(words: Sequence[str], timeout: float, told: IO[bytes]) -> int:
     """Run a command in a group of its own, of which nothing is left at the end: it is killed, or
-    ends by a signal when this process dies."""
+    ends by a signal when this process dies; return its status."""
     theirs, ours = os.pipe()
     try:
         with subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=told,
             start_new_session=True,
             pass_fds=(theirs,),
         ) as process:
             try:
                 signal_at_end(theirs, -process.pid)
-                output, told = process.communicate(timeout=timeout)
+                return process.wait(timeout)
             finally:
                 # Also where the command has ended: what it started may still run.
                 with suppress(ProcessLookupError, PermissionError):  # all have ended
@@ -97,7 +108,11 @@ def _run_in_group(words: Sequence[str], timeout: float) -> subprocess.CompletedP
     finally:
         os.close(theirs)
         os.close(ours)
-    return subprocess.CompletedProcess(words, process.returncode, output, told)
+
+
+def _end_of(told: IO[bytes]) -> str:
+    told.seek(max(0, told.seek(0, os.SEEK_END) - _MOST_TOLD))
+    return told.read().decode(errors="replace")
 
 
 def _failed(status: int, told: str) -> Answer:

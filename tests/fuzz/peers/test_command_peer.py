@@ -63,6 +63,13 @@ def test_results_come_back_in_their_types(tmp_path: Path) -> None:
     ("fault", "seconds", "kind", "told"),
     [
         ("sys.exit('no room for m')", 60.0, "error", "no room for m"),
+        # A process that it leaves behind has its stderr open.
+        (
+            "import subprocess; subprocess.Popen(['sleep', '60']); sys.exit('no')",
+            5.0,
+            "error",
+            "no",
+        ),
         ("os.abort()", 60.0, "crash", "SIGABRT"),
         ("os.kill(os.getpid(), 40)", 60.0, "crash", "signal 40"),  # of real time, without a name
         ("time.sleep(60)", 1.0, "crash", "no answer in 1 s"),
