@@ -63,7 +63,12 @@ def line(module: Module, arrays: Sequence[Value]) -> str | None:
     try:
         texts = dict[str, str]()
         for instruction in module.entry.instructions:
-            texts[instruction.name] = _expression(instruction, module, texts)
+            text = _expression(instruction, module, texts)
+            # At each: values with several users are written at each use, which doubles a text as
+            # often as they are used by each other.
+            if len(text) > _LONGEST:
+                raise _NoLineError
+            texts[instruction.name] = text
         names = [f"p{n}" for n in range(len(arrays))]
         given = ", ".join(map(_array, arrays_of(tuple(arrays))))
     except _NoLineError:
@@ -91,14 +96,35 @@ def _array(array: Array) -> str:
     dtype = array.dtype.name
     if not (hasattr(np, dtype) or dtype == "bfloat16"):
         raise _NoLineError
-    return f"jnp.array({_listed(array)}, jnp.{'bool_' if dtype == 'bool' else dtype})"
+    kind = f"jnp.{'bool_' if dtype == 'bool' else dtype}"
+    # A list without elements has one dimension, or the first ones alone.
+    return (
+        f"jnp.array({_listed(array)}, {kind})"
+        if array.size
+        else f"jnp.zeros({array.shape}, {kind})"
+    )
 
 
 def _listed(array: Array) -> str:
     with np.errstate(invalid="ignore"):  # signalling NaN
         wide = array.astype(np.float64) if array.dtype.kind == "V" else array
-    text = str(wide.tolist())
+    text = str(_without_complex(wide.tolist()))
     return text.replace("nan", "jnp.nan").replace("inf", "jnp.inf")
+
+
+def _without_complex(value: object) -> object:
+    """Replace complex numbers by calls that make them: as a sum of its parts, 1-0j loses a sign."""
+    if isinstance(value, list):
+        return [*map(_without_complex, value)]
+    return _Complex(value) if isinstance(value, complex) else value
+
+
+class _Complex:
+    def __init__(self, value: complex) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return f"complex({self._value.real}, {self._value.imag})"
 
 
 def _power(instruction: Instruction, shape: ArrayShape, operands: Sequence[str]) -> str:
@@ -136,7 +162,7 @@ def _expression(instruction: Instruction, module: Module, texts: dict[str, str])
         raise _NoLineError
     operands = [texts[name] for name in instruction.operands]
     given = ", ".join(operands)
-    if not _is_taken(instruction, module):
+    if not _is_taken(instruction, module) or not _is_said(instruction):
         raise _NoLineError
     if instruction.opcode in _SAME and not _is_logical(instruction, shape):
         return f"jax.lax.{_SAME[instruction.opcode]}({given})"
@@ -161,6 +187,14 @@ def _is_taken(instruction: Instruction, module: Module) -> bool:
     if instruction.opcode == "bitcast-convert":
         return not any(leaf.is_complex or leaf.element_type is PRED for leaf in operands)
     return True
+
+
+def _is_said(instruction: Instruction) -> bool:
+    """Return whether the line says all that changes what an instruction computes."""
+    return (
+        instruction.attributes.keys() <= _ATTRIBUTES.get(instruction.opcode, frozenset())
+        and "result_accuracy" not in instruction.annotations
+    )
 
 
 def _compare(instruction: Instruction, shape: ArrayShape, operands: Sequence[str]) -> str:
@@ -252,6 +286,25 @@ def _reduced_precision(instruction: Instruction, shape: ArrayShape, operands: Se
     return f"jax.lax.reduce_precision({operands[0]}, {bits[0]}, {bits[1]})"
 
 
+# Those that the line has.
+_ATTRIBUTES = {
+    opcode: frozenset(names.split())
+    for opcode, names in {
+        "broadcast": "dimensions",
+        "compare": "direction type",
+        "concatenate": "dimensions",
+        "constant": "literal",
+        "dot": "lhs_batch_dims lhs_contracting_dims rhs_batch_dims rhs_contracting_dims",
+        "dynamic-slice": "dynamic_slice_sizes",
+        "iota": "iota_dimension",
+        "pad": "padding",
+        "parameter": "parameter_number",
+        "reduce-precision": "exponent_bits mantissa_bits",
+        "reverse": "dimensions",
+        "slice": "slice",
+        "transpose": "dimensions",
+    }.items()
+}
 _SPECIAL: dict[str, Callable[[Instruction, ArrayShape, Sequence[str]], str]] = {
     "bitcast-convert": _bits,
     "broadcast": _broadcast,

@@ -15,6 +15,7 @@ from fuzz.draw.values import arguments
 from fuzz.report import jax_line
 from fuzz.report.jax_line import SETUP, line
 from hlo.types import ELEMENT_TYPES, F32, leaves
+from hlo.values import Array
 
 _ONES = ("f32", "s32", "u8", "pred", "c64", "bf16", "f64")
 _OPCODES = sorted({*jax_line._SAME, *jax_line._SPECIAL} - {"parameter", "constant"})
@@ -87,6 +88,9 @@ ENTRY e {
         "f32[] sinh(x)",
         "pred[] compare(x, x), direction=LT, type=TOTALORDER",
         "f8e5m2[] convert(x)",
+        "f32[] dot(x, x), algorithm=dot_tf32_tf32_f32",
+        "f32[] dot(x, x), operand_precision={highest,highest}",
+        "f32[] exponential(x), result_accuracy={mode=highest}",
         "f32[100] broadcast(x), dimensions={}\n t = f32[100] negate(r)\n ROOT u = (f32[]) tuple(x)",
     ],
 )
@@ -111,3 +115,29 @@ def test_a_long_array_has_no_line() -> None:
 def test_names_are_those_of_jax() -> None:
     lax = pytest.importorskip("jax").lax
     assert all(hasattr(lax, name) for name in jax_line._SAME.values())
+
+
+_NUMBERS = [complex(1, np.nan), complex(np.inf, 0), complex(-0.0, 0.0), complex(1, -0.0)]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array(_NUMBERS, np.complex64), np.zeros((0, 3), np.float32), np.zeros((2, 0), np.int32)],
+)
+def test_arrays_are_what_they_were(array: Array) -> None:
+    pytest.importorskip("jax")
+    names: dict[str, Any] = {}
+    exec(SETUP, names)
+    made = np.asarray(eval(jax_line._array(array), names))
+    assert (made.shape, made.dtype) == (array.shape, array.dtype)
+    for part in (np.real, np.imag):
+        assert np.array_equal(np.signbit(part(made)), np.signbit(part(array)))
+        assert np.array_equal(part(made), part(array), equal_nan=True)
+
+
+def test_values_of_many_users_have_no_line() -> None:
+    """Written at each use, their text would have 2^200 characters."""
+    steps = "".join(f"  v{n} = f32[] add(v{n - 1}, v{n - 1})\n" for n in range(1, 200))
+    text = f"HloModule m\nENTRY e {{\n  v0 = f32[] parameter(0)\n{steps}"
+    module = hlo.parse(f"{text}  ROOT r = f32[] negate(v199)\n}}\n")
+    assert line(module, (np.zeros((), np.float32),)) is None
