@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fuzz.judge.blame import culprit_in
 from hlo.module import Instruction, Module
-from hlo.opcodes import MOVES, having
+from hlo.opcodes import ELEMENTARY, IDENTITY, MOVES, ROUNDS, having
 from hlo.types import ArrayShape, ElementType, Shape
 
 # abs and negate, too: of -2^(n-1) they are that number itself, which is 2^(n-1) modulo 2^n.
@@ -17,7 +17,9 @@ _NEAREST = "the real result, rounded to the nearest number of its type, ties to 
 _CLAMPED = (
     "start indices are clamped, as the numbers that their type holds, so that the slice lies inside"
 )
-_MOVES = having(MOVES) | {"pad", "concatenate", "gather", "reverse", "sort"}
+_DEFINED = "each element is what its definition gives"
+_ROUNDED = having(ROUNDS) | having(ELEMENTARY)
+_MOVES = having(MOVES) | having(IDENTITY) | {"pad", "concatenate", "gather", "reverse", "sort"}
 
 _OF_ALL: Mapping[str, str] = {
     "dynamic-slice": f"{_CLAMPED}; the elements keep their bits",
@@ -33,6 +35,11 @@ _OF_ALL: Mapping[str, str] = {
     "shift-left": "bits that leave the type are gone; by its width or more it is 0",
     "shift-right-logical": "zeros come in; by the width of the type or more it is 0",
     "shift-right-arithmetic": "copies of the sign come in, however far it shifts",
+    "and": "it combines each pair of bits",
+    "or": "it combines each pair of bits",
+    "xor": "it combines each pair of bits",
+    "not": "it inverts each bit",
+    "reduce": "it gives the elements combined with the init, in any order",
     "sort": "the elements are reordered and keep their bits",
     "iota": "it gives the index along its dimension",
 }
@@ -46,8 +53,8 @@ _OF_FLOATS: Mapping[str, str] = {
     "round-nearest-afz": "it gives the nearest whole number, ties away from zero",
     "negate": "it changes the sign alone",
     "abs": "it clears the sign alone",
-    "reduce": "it gives the elements combined with the init, in any order",
 }
+# And of preds, of which true is the greater one.
 _OF_INTEGERS: Mapping[str, str] = {
     "divide": "it truncates towards zero; by 0 all bits are ones, and -2^(n-1) / -1 is itself",
     "remainder": "it has the sign of the dividend; by 0 it is the dividend, by -1 it is 0",
@@ -55,7 +62,6 @@ _OF_INTEGERS: Mapping[str, str] = {
     "minimum": "it gives the less operand",
     "clamp": "it is minimum(max, maximum(operand, min))",
     "sign": "it is -1, 0 or 1",
-    "not": "it inverts each bit",
 }
 
 
@@ -71,7 +77,7 @@ def _sentence(instruction: Instruction, operands: Sequence[Shape]) -> str:
     opcode, shape = instruction.opcode, instruction.shape
     first = operands[0] if operands else None
     if not isinstance(shape, ArrayShape):
-        return "each element is the exact result, rounded once"
+        return _DEFINED
     to = shape.element_type
     if opcode == "convert" and isinstance(first, ArrayShape):
         return _conversion(first.element_type, to)
@@ -79,21 +85,20 @@ def _sentence(instruction: Instruction, operands: Sequence[Shape]) -> str:
         return _comparison(str(instruction.attributes.get("type", "")), first)
     if opcode in _OF_ALL:
         return _OF_ALL[opcode]
+    if opcode in _MOVES:
+        return "it moves elements, which keep their bits"
+    if any(isinstance(one, ArrayShape) and one.is_complex for one in (shape, *operands)):
+        return _DEFINED
     return _of_kind(opcode, to)
 
 
 def _of_kind(opcode: str, to: ElementType) -> str:
-    if to.is_integer:
-        if opcode in _MODULAR:
-            return f"it is exact modulo 2^{to.bits}"
-        named = _OF_INTEGERS
-    else:
-        named = _OF_FLOATS
+    named = _OF_FLOATS if to.is_float else _OF_INTEGERS
     if opcode in named:
         return named[opcode]
-    if opcode in _MOVES:
-        return "it moves elements, which keep their bits"
-    return f"it gives {_NEAREST}" if not to.is_integer else "it is exact modulo 2^" + str(to.bits)
+    if to.is_integer and opcode in _MODULAR:
+        return f"it is exact modulo 2^{to.bits}"
+    return f"it gives {_NEAREST}" if to.is_float and opcode in _ROUNDED else _DEFINED
 
 
 def _conversion(source: ElementType, to: ElementType) -> str:

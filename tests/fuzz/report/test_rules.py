@@ -24,8 +24,16 @@ _RULES = {
     "s4[] popcnt(s4)": "it counts the ones among the bits of the type",
     "f32[] maximum(f32)": "it gives the greater operand, and NaN if either is",
     "s32[] maximum(s32)": "it gives the greater operand",
+    "pred[] maximum(pred)": "it gives the greater operand",
+    "pred[] and(pred)": "it combines each pair of bits",
+    "pred[] not(pred)": "it inverts each bit",
+    "f32[] abs(f32)": "it clears the sign alone",
+    "f32[] abs(c64)": "each element is what its definition gives",
+    "s32[] mulhi(s32)": "each element is what its definition gives",
+    "f32[] sine(f32)": "it gives the real result, rounded to the nearest number of its type, ties"
+    " to even",
 }
-_BINARY = ("power", "multiply", "divide", "maximum")
+_BINARY = ("and", "mulhi", "power", "multiply", "divide", "maximum")
 
 
 @pytest.mark.parametrize(("instruction", "said"), _RULES.items())
@@ -61,3 +69,11 @@ def test_every_opcode_has_one(opcode: str) -> None:
     for seed in range(5):
         text = rule(single_op(Seeded(f"{opcode} {seed}"), opcode))
         assert text.startswith("`") and text.endswith(".") and "\n" not in text
+
+
+@pytest.mark.parametrize("opcode", ["reduce", "reduce-window", "rng", "all-reduce"])
+def test_what_is_no_sum_is_no_sum_modulo(opcode: str) -> None:
+    """Folds by other than a sum, and random numbers, are neither modulo 2^n nor rounded."""
+    for seed in range(20):
+        text = rule(single_op(Seeded(f"{opcode} {seed}"), opcode))
+        assert "modulo" not in text and "rounded" not in text
