@@ -162,12 +162,32 @@ def _definitions(named: Sequence[str], failure: Failure) -> Iterator[str]:
 def _bounds(failure: Failure, budget: Budget) -> Iterator[str]:
     if failure.found is None:
         return
-    errors = ", ".join(f"{name} {ulps:g}" for name, ulps in sorted(budget.ulps.items()))
+    errors = [f"{name} {ulps:g}" for name, ulps in sorted(budget.ulps.items())]
+    others = f"{'other ' * bool(errors)}functions {budget.elementary:g}"
+    units = "; ".join([", ".join(errors), others] if errors else [others])
+    *first, last = ["adds in any order", *_permissions(budget)]
+    allowed = f"{', '.join(first)} and {last}" if first else last
+    source = "" if budget.is_measured else ", which was not measured"
     yield ""
     yield (
         "“Legal” encloses every result of a compiler whose instructions each err by no more than"
-        f" the measured budget of {budget.name} (units in the last place: {errors}; other"
-        f" functions {budget.elementary:g}; all else correctly rounded), that adds in any order,"
-        " contracts products into sums, keeps narrow types wide and flushes subnormals to zero."
-        " The expected result is exact: the real one, rounded once."
+        f" the budget {budget.name}{source} (units in the last place: {units}; all else correctly"
+        f" rounded), that {allowed}. The expected"
+        " result is exact: the real one, rounded once."
     )
+
+
+def _permissions(budget: Budget) -> Iterator[str]:
+    """Yield what a compiler may do by its budget, beside errors of single instructions."""
+    if budget.contracts:
+        yield "contracts products into sums"
+    if budget.keeps_wide:
+        yield "keeps narrow types wide"
+    if budget.through_f32:
+        yield "rounds to f32 before it converts to narrower types"
+    if budget.operand_bits:
+        yield "rounds factors of products of matrices"
+    if budget.rewrites:
+        yield "rewrites chains of operations by identities of real numbers"
+    if budget.flushes:
+        yield "flushes subnormals to zero"

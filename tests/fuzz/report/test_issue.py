@@ -10,7 +10,7 @@ from fuzz.judge.failure import Against, Judged
 from fuzz.peers.xla import Answer
 from fuzz.report.issue import issue
 from fuzz.report.report import Report
-from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+from interp.envelope.budget import EXACT, FAST, UNKNOWN, XLA_CPU, XLA_GPU, Budget
 
 _MODULE = hlo.parse("HloModule m\nENTRY e { x = s32[2] parameter(0)  ROOT r = s32[2] abs(x) }")
 _X = np.array([1, 2], np.int32)
@@ -30,3 +30,22 @@ def test_the_title_names_the_compiler(command: str | None, budget: Budget, name:
     assert failure is not None
     text = issue(Report(_MODULE, (_X,), Judged(failure, budget, command), b"", (_X,)), {})
     assert text.startswith(f"# {name}: wrong result of `abs`\n")
+
+
+@pytest.mark.parametrize(
+    ("budget", "said", "unsaid"),
+    [
+        (XLA_CPU, ["budget XLA:CPU", "contracts", "flushes"], ["not measured"]),
+        (EXACT, ["functions 0;", "that adds in any order."], ["contracts", "flushes", "wide"]),
+        (FAST, ["contracts products into sums and keeps narrow"], ["flushes", "measured"]),
+        (XLA_GPU, ["not measured", "flushes"], []),
+    ],
+)
+def test_what_is_legal_is_what_the_budget_admits(
+    budget: Budget, said: list[str], unsaid: list[str]
+) -> None:
+    failure = Against(lambda text, arrays: Answer((_X + 1,)), budget).failure(_MODULE, (_X,))
+    assert failure is not None
+    text = issue(Report(_MODULE, (_X,), Judged(failure, budget), b"", (_X,)), {})
+    (line,) = [line for line in text.splitlines() if line.startswith("“Legal”")]
+    assert all(one in line for one in said) and not any(one in line for one in unsaid)
