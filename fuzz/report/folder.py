@@ -7,7 +7,7 @@ report and reads the other files.
 from __future__ import annotations
 
 import json
-import shutil
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,8 @@ _SCRIPT = Path(__file__).with_name("reproduce.txt")
 
 
 def write(report: Report, directory: Path) -> Path:
-    """Write the folder of a report, and a .zip of it beside it; return the path of the .zip."""
+    """Write the folder of a report, and a .zip of what was written beside it; return the path of
+    the .zip."""
     directory.mkdir(parents=True, exist_ok=True)
     versions, exact = machine.versions(), _exact(report)
     texts = {
@@ -37,22 +38,33 @@ def write(report: Report, directory: Path) -> Path:
         "facts.json": json.dumps(_facts(report, exact, versions), indent=1) + "\n",
         "issue.md": issue(report, versions),
     }
+    script, kept = _SCRIPT.read_text("utf-8"), directory / "reproduce.py"
     if report.judged.command is None:
-        texts["reproduce.py"] = _SCRIPT.read_text()
+        texts[kept.name] = script
+    elif kept.exists() and kept.read_bytes().startswith(script.partition("\n")[0].encode()):
+        kept.unlink()  # of another report: this is of no failure of XLA
     for name, text in texts.items():
-        (directory / name).write_text(text)
+        (directory / name).write_text(text, "utf-8")
     (directory / "original.hlo").write_bytes(report.original)
-    _save(directory / "arguments.npz", archive.numbered(tuple(report.arrays)))
-    _save(directory / "original_arguments.npz", archive.numbered(tuple(report.original_arrays)))
-    _save(directory / "expected.npz", _expected(report, exact).items())
+    saved = {
+        "arguments.npz": archive.numbered(tuple(report.arrays)),
+        "original_arguments.npz": archive.numbered(tuple(report.original_arrays)),
+        "expected.npz": _expected(report, exact).items(),
+    }
+    for name, arrays in saved.items():
+        archive.write(directory / name, arrays, is_compressed=True)
+    return _packed(directory, (*texts, "original.hlo", *saved))
+
+
+def _packed(directory: Path, names: Iterable[str]) -> Path:
+    """Pack these files of a directory, and no others that are there; return the archive's path."""
     whole = directory.resolve()
-    shutil.make_archive(str(whole), "zip", whole.parent, whole.name)
     # The directory ``.`` has no name of its own: its archive is beside it all the same.
-    return directory.parent / f"{whole.name}.zip" if directory.name else Path(f"{whole}.zip")
-
-
-def _save(path: Path, arrays: Iterable[tuple[str, Array]]) -> None:
-    archive.write(path, arrays, is_compressed=True)
+    path = (directory.parent if directory.name else whole.parent) / f"{whole.name}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in names:
+            file.write(directory / name, f"{whole.name}/{name}")
+    return path
 
 
 def _exact(report: Report) -> tuple[Array, ...]:
