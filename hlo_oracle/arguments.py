@@ -133,7 +133,7 @@ def find_recipe(path: Path, named: str | None) -> Recipe | None:
     file, _, name = named.partition(":") if not Path(named).exists() else (named, "", "")
     name = name or program_name(path)
     try:
-        recipes = json.loads(Path(file).read_text())
+        recipes = json.loads(Path(file).read_text("utf-8"))
     except json.JSONDecodeError as error:
         raise ArgumentError(f"{file}:{error.lineno}:{error.colno}: {error.msg}") from error
     if not isinstance(recipes, dict) or name not in recipes:

@@ -90,7 +90,7 @@ class Recording(Chosen):
         }
         # Renamed into place last: a folder with facts is complete, even if the process was killed.
         made = folder / f".{RECORDED_FACTS}"
-        made.write_text(json.dumps(facts, indent=1) + "\n")
+        made.write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
         os.replace(made, last)
         self.calls += 1
 

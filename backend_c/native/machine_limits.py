@@ -70,7 +70,7 @@ def _library(cache: Cache) -> ctypes.CDLL:
     compiler = known_compiler(os.environ, cache)
     # The peak is that of fused multiply-adds, which the flags of programs forbid.
     compiler = replace(compiler, flags=(*compiler.flags, "-ffp-contract=fast"))
-    library = ctypes.CDLL(str(build({_SOURCE.name: _SOURCE.read_text()}, compiler, cache)))
+    library = ctypes.CDLL(str(build({_SOURCE.name: _SOURCE.read_text("utf-8")}, compiler, cache)))
     size, count, trips = ctypes.c_size_t, ctypes.c_int, ctypes.c_long
     for name in ("limit_fma_f32", "limit_fma_f64", "limit_tile_bf16", "limit_tile_s8"):
         getattr(library, name).argtypes = (trips, count, count)

@@ -19,7 +19,7 @@ if not (REPORT / "facts.json").exists():
     beside = sorted(path.parent.name for path in Path(__file__).parent.glob("*/facts.json"))
     print(f"{REPORT} is no report. FOLDER is one of: {', '.join(beside)}", file=sys.stderr)
     sys.exit(2)
-FACTS = json.loads((REPORT / "facts.json").read_text())
+FACTS = json.loads((REPORT / "facts.json").read_text("utf-8"))
 VALID = {0: ("right", 0), WRONG: ("still wrong", 1), 1: ("could not be run", 2)}
 INVALID = {0: ("taken", 0), WRONG: ("taken", 0), 1: ("refused", 0)}  # XLA may do either, but live
 
@@ -28,14 +28,14 @@ def run(file, arrays):
     from jaxlib import _hlo, _jax, lapack
     from jaxlib import xla_client as xla
 
-    if "lapack_" in (REPORT / file).read_text():  # which needs SciPy
+    if "lapack_" in (REPORT / file).read_text("utf-8"):  # which needs SciPy
         lapack._lapack.initialize()
         for name, target, *version in lapack.registrations()["cpu"]:
             versions = dict(zip(["api_version"], version))
             xla.register_custom_call_target(name, target, platform="cpu", **versions)
     client = xla.make_cpu_client()
     devices = [device] = client.local_devices()[:1]
-    text = (REPORT / file).read_text()
+    text = (REPORT / file).read_text("utf-8")
     proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
     program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
     options = xla.CompileOptions()

@@ -62,5 +62,5 @@ def write_both(small: Case, original: Case, folder: Path) -> None:
 
 def write_program(folder: Path, name: str, case: Case) -> None:
     """Write a program as NAME.hlo and its arguments as NAME.npz."""
-    (folder / f"{name}.hlo").write_text(hlo.format(case.module))
+    (folder / f"{name}.hlo").write_text(hlo.format(case.module), "utf-8")
     archive.write(folder / f"{name}.npz", archive.numbered(case.arrays))

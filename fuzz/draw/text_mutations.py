@@ -143,7 +143,7 @@ def texts_of(paths: Sequence[Path]) -> list[str]:
         names = ("*.hlo", "*.txt")
         found = [f for name in names for f in path.rglob(name)] if path.is_dir() else [path]
         files += sorted(found)
-    return [file.read_text() for file in files]
+    return [file.read_text("utf-8") for file in files]
 
 
 @dataclass(frozen=True, slots=True)

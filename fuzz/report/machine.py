@@ -26,7 +26,7 @@ def processor() -> dict[str, str]:
     """Read the processor's name and instruction sets, on Linux."""
     found = {"machine": platform.machine(), "name": platform.processor(), "flags": ""}
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:
         return found
     for line in lines:

@@ -143,4 +143,8 @@ def _limit_memory(most: int) -> None:
 def address_space() -> int | None:
     """Return the size of this process's address space in bytes, None if unknown."""
     statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else None
+    return (
+        int(statm.read_text("utf-8").split()[0]) * resource.getpagesize()
+        if statm.exists()
+        else None
+    )

@@ -78,7 +78,7 @@ def _fields(process: Path) -> list[str] | None:
     """Return the fields of ``stat`` (proc(5)) behind the process's name, which may contain any
     character. Field n of the manual, counted from 1, is at n - 3: the session (6) at 3."""
     try:
-        return (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        return (process / "stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
 

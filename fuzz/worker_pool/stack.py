@@ -39,7 +39,7 @@ def library() -> Path | None:
     from backend_c.native.toolchain import find_compiler
 
     try:
-        sources = {_SOURCE.name: _SOURCE.read_text()}
+        sources = {_SOURCE.name: _SOURCE.read_text("utf-8")}
         return build(sources, find_compiler(os.environ), open_cache(default_directory(os.environ)))
     except ToolchainError:
         return None

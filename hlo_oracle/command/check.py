@@ -180,7 +180,7 @@ def _job(file: Path, options: argparse.Namespace, save: Path) -> Job:
 def _recorded_budget(facts: Path) -> str:
     """Read the name of the recorded compiler's budget from ``facts.json``."""
     try:
-        found = json.loads(facts.read_text())
+        found = json.loads(facts.read_text("utf-8"))
         name = str(found["budget"])
     except (ValueError, KeyError, TypeError) as error:
         raise Error(f"{facts}: not the facts of a recorded call ({error})") from error
@@ -189,7 +189,7 @@ def _recorded_budget(facts: Path) -> str:
 
 def _has_recipe(recipes: Path, file: Path) -> bool:
     try:
-        return program_name(file) in json.loads(recipes.read_text())
+        return program_name(file) in json.loads(recipes.read_text("utf-8"))
     except ValueError:
         return True  # reading it again, for this file, reports what is wrong
 

@@ -85,7 +85,7 @@ def main(options: argparse.Namespace) -> int:
             profile = _profile(program, options)
     written = []
     if options.trace is not None:
-        options.trace.write_text(json.dumps(pages.trace(profile)))
+        options.trace.write_text(json.dumps(pages.trace(profile)), "utf-8")
         written.append(options.trace)
     if options.html is not None:
         with named(options.file):

@@ -52,7 +52,7 @@ def main(options: argparse.Namespace) -> int:
 
     def write(name: str, module: Module) -> None:
         file = options.output / f"{len(stages):02}.{name}.hlo"
-        file.write_text(hlo.format(module))
+        file.write_text(hlo.format(module), "utf-8")
         stages.append(str(file))
         if not options.json:
             print(file)

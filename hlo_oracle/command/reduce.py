@@ -78,7 +78,7 @@ def main(options: argparse.Namespace) -> int:
                 at_once=at_once,
             )
     output = options.output or options.file.with_suffix(".reduced.hlo")
-    output.write_text(hlo.format(small))
+    output.write_text(hlo.format(small), "utf-8")
     archive.write(output.with_suffix(".npz"), archive.numbered(arrays))
     counts = {"instructions": small.instruction_count, "of": module.instruction_count}
     if options.json:
@@ -148,7 +148,7 @@ def _command(command_line: str) -> IsInteresting:
     def is_interesting(module: Module, arrays: tuple[Value, ...]) -> bool:
         with tempfile.TemporaryDirectory() as directory:
             program, given = Path(directory) / "program.hlo", Path(directory) / "arguments.npz"
-            program.write_text(hlo.format(module))
+            program.write_text(hlo.format(module), "utf-8")
             archive.write(given, archive.numbered(arrays))
             try:
                 done = subprocess.run(

@@ -89,10 +89,10 @@ def _groups(directory: Any, subject: Triage) -> list[dict[str, Any]]:
     """List the findings, each with the names of its programs, the largest group first."""
     members: dict[str, list[str]] = {}
     for path in sorted((subject.state / "members").glob("[0-9]*")):
-        members.setdefault(path.read_text(), []).append(subject.inputs[int(path.name)].name)
+        members.setdefault(path.read_text("utf-8"), []).append(subject.inputs[int(path.name)].name)
     groups = []
     for path in sorted(directory.findings.glob("*/finding.json")):
-        kept = json.loads(path.read_text())
+        kept = json.loads(path.read_text("utf-8"))
         folder = path.parent.name
         groups.append({**kept, "folder": folder, "files": members.get(folder, [])})
     return sorted(groups, key=lambda group: -max(len(group["files"]), int(group["times"])))

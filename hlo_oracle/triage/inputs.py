@@ -102,7 +102,7 @@ def _unpack(archive: Path, directory: Path) -> None:
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise Error(f"{archive}: a damaged archive ({error})") from error
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / ".done").write_text("")
+    (directory / ".done").write_text("", "utf-8")
 
 
 def _is_wanted(name: str) -> bool:

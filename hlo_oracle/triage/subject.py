@@ -141,7 +141,7 @@ class Triager:
         group = findings.key(ORACLE, found)
         members = self._triage.state / "members"
         members.mkdir(exist_ok=True)
-        (members / f"{number:06}").write_text(group)
+        (members / f"{number:06}").write_text(group, "utf-8")
         return found
 
     def _gone_without(self, case: Case) -> list[str]:
