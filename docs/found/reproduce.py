@@ -99,7 +99,7 @@ if sys.argv[2:]:
     sys.exit(WRONG if wrong else 0)
 os.environ["XLA_FLAGS"] = FACTS["XLA_FLAGS"]
 codes = []
-for program in FACTS.get("invalid", ["reduced.hlo"]):
+for program in FACTS.get("invalid", [FACTS.get("program", "reduced.hlo")]):
     command, seconds = [sys.executable, __file__, REPORT, program], FACTS["seconds"]
     try:
         status = subprocess.run(command, timeout=seconds).returncode

@@ -47,12 +47,14 @@ _BLAMELESS = having(CALLS) | {"conditional", "get-tuple-element", "map", "tuple"
 class Failure:
     """Describe a failure: its kind, and ``signs`` that tell failures of a kind apart (the failed
     check, or how numbers are wrong). ``crash`` is how the process ended, ``found`` the judged
-    result."""
+    result. ``taken`` is the equivalent form that the compiler takes where it refuses the
+    program."""
 
     kind: str
     signs: frozenset[str]
     crash: str | None = None
     found: Found | None = None
+    taken: Module | None = None
 
     def is_like(self, other: Failure | None) -> bool:
         """Return whether another failure has this kind, and a sign in common."""
@@ -110,10 +112,11 @@ class Against:
             raise  # the compiler's program would not end either
         except Error as error:
             exact = error
-        answer = self._answer(module, arrays)
+        asked, answer = self._answer(module, arrays)
+        taken = None if asked is module else asked
         self.refusal = answer.error
         if answer.crash is not None:
-            return ended(answer.crash)
+            return replace(ended(answer.crash), taken=taken)
         if answer.outputs is None:
             return None
         if isinstance(exact, Error):
@@ -127,7 +130,7 @@ class Against:
         found = judge.judged(answer.outputs, lambda other: self._outputs(other, arrays))
         self.counts = found.counts
         signs = frozenset(_signs(found))
-        return Failure(WRONG, signs, found=found) if signs else None
+        return Failure(WRONG, signs, found=found, taken=taken) if signs else None
 
     def values(self, module: Module, arrays: tuple[Value, ...]) -> Value | None:
         """Return the compiler's result, None if it has none of the declared shape."""
@@ -185,15 +188,16 @@ class Against:
         return outputs if all(map(_is_declared, outputs, declared)) else None
 
     def _outputs(self, module: Module, arrays: Sequence[Value]) -> Sequence[Array] | None:
-        return self._answer(module, arrays).outputs
+        return self._answer(module, arrays)[1].outputs
 
-    def _answer(self, module: Module, arrays: Sequence[Value]) -> Answer:
-        """Run a program; if the compiler refuses it, run an equivalent form."""
+    def _answer(self, module: Module, arrays: Sequence[Value]) -> tuple[Module, Answer]:
+        """Run a program; if the compiler refuses it, run an equivalent form. Return the program
+        that counts, and its answer."""
         given = tuple(arrays_of(tuple(arrays)))
         answer = self._run(hlo.format(module), given)
         if answer.error is None:
-            return answer
-        return asked_again(self._run, module, given, answer, without_layouts)[1]
+            return module, answer
+        return asked_again(self._run, module, given, answer, without_layouts)
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ import hlo
 import interp
 from fuzz.report import machine
 from fuzz.report.evidence import elements
-from fuzz.report.issue import issue
+from fuzz.report.issue import TAKEN, issue
 from fuzz.report.report import Report
 from hlo import archive
 from hlo.types import ArrayShape, leaves
@@ -38,6 +38,8 @@ def write(report: Report, directory: Path) -> Path:
         "facts.json": json.dumps(_facts(report, exact, versions), indent=1) + "\n",
         "issue.md": issue(report, versions),
     }
+    if report.judged.failure.taken is not None:
+        texts[TAKEN] = hlo.format(report.judged.failure.taken)
     script, kept = _SCRIPT.read_text("utf-8"), directory / "reproduce.py"
     if report.judged.command is None:
         texts[kept.name] = script
@@ -107,6 +109,7 @@ def _facts(report: Report, exact: Sequence[Array], versions: Mapping[str, str]) 
     outputs = found.outputs if found is not None else ()
     return {
         "kind": failure.kind,
+        "program": "reduced.hlo" if failure.taken is None else TAKEN,
         "signs": sorted(failure.signs),
         "crash": failure.crash,
         "mismatch": found.mismatch if found is not None else None,

@@ -34,6 +34,7 @@ _BACKWARD_STABLE = (
 _ROLE = re.compile(r":\w+:(?=`)")  # of docstrings
 _ENDED = {CRASH: "The process ends:", HANG: "The process does not answer:"}
 _UNNAMED = having(STRUCTURAL)
+TAKEN = "taken.hlo"  # the program in the form that the compiler takes
 
 
 def issue(report: Report, versions: dict[str, str]) -> str:
@@ -61,7 +62,7 @@ def issue(report: Report, versions: dict[str, str]) -> str:
         *_bounds(failure, budget),
         "",
         "## How to see it",
-        *_how(report.judged.command),
+        *_how(report.judged.command, failure.taken is not None),
         *_in_jax(report),
         "",
         f"Seen with {', '.join(f'{name} {version}' for name, version in versions.items())};"
@@ -79,10 +80,17 @@ def _compiler(judged: Judged) -> str:
     return Path(path).name
 
 
-def _how(command: str | None) -> Iterator[str]:
-    if command is None:
+def _how(command: str | None, is_refused: bool) -> Iterator[str]:
+    if is_refused:
         yield (
-            "`python reproduce.py` in this folder runs `reduced.hlo` with jaxlib alone; its exit"
+            f"The compiler refuses `reduced.hlo` as it stands, and takes `{TAKEN}`, in which calls"
+            " and async instructions are inlined, and layouts left out."
+        )
+        yield ""
+    if command is None:
+        name = TAKEN if is_refused else "reduced.hlo"
+        yield (
+            f"`python reproduce.py` in this folder runs `{name}` with jaxlib alone; its exit"
             " status is 1 as long as the failure is there. With hlo-oracle: `hlo check reduced.hlo"
             " --args arguments.npz --against xla`."
         )
