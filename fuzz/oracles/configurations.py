@@ -25,7 +25,7 @@ from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.oracles.exact import runs
 from fuzz.oracles.oracle import FUEL, Difference, LeftOut, Outcome, Property, but_for_nan_bits, each
 from fuzz.reducer.search import Case
-from hlo.errors import ArgumentError
+from hlo.errors import ArgumentError, Error, ToolchainError
 from hlo.types import leaves
 
 _SECONDS = 20.0  # for the interpreter with one program
@@ -70,7 +70,7 @@ def _asked(cases: Sequence[Case], chosen: Sequence[Configuration]) -> list[Outco
     configuration = chosen[_digest(cases) % len(chosen)]
     for numbers in _built_as_one(usable, cases, configuration):
         together = _wrong([cases[number] for number in numbers], configuration)
-        if together is None:
+        if not isinstance(together, Difference):
             continue
         for number in numbers:
             outcomes[number] = _alone(cases[number], [configuration])
@@ -123,13 +123,28 @@ def _digest(cases: Sequence[Case]) -> int:
 def _alone(case: Case, chosen: Sequence[Configuration]) -> Outcome:
     for configuration in chosen:
         found = _wrong([case], configuration)
-        if found is not None:
+        if isinstance(found, Difference):
             return but_for_nan_bits(found, case)
     return None
 
 
-def _wrong(cases: Sequence[Case], configuration: Configuration) -> Difference | None:
-    """Find the defects of programs that are built as one."""
+def _wrong(cases: Sequence[Case], configuration: Configuration) -> Outcome:
+    """Find the defects of programs that are built as one. What this project raises is one of them:
+    no other process is between it and the campaign."""
+
+    def of(_: Case) -> Outcome:
+        try:
+            return _compared(cases, configuration)
+        except ToolchainError:  # of this machine, whatever the programs are
+            raise
+        except Error as error:
+            return Difference(type(error).__name__, str(error), part_name(configuration))
+
+    (found,) = each(of)(cases[:1])
+    return found
+
+
+def _compared(cases: Sequence[Case], configuration: Configuration) -> Difference | None:
     module = cases[0].module if len(cases) == 1 else merged([case.module for case in cases])
     arrays = tuple(array for case in cases for array in case.arrays)
     expected = interp.evaluate(module, *arrays, fuel=FUEL * len(cases))

@@ -23,6 +23,7 @@ from fuzz.oracles.isolation import by_name, narrower
 from fuzz.oracles.oracle import Outcome, each
 from fuzz.peers.xla import Answer
 from fuzz.reducer.search import Case
+from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.values import Value
 from tests.fuzz.planted import planted
@@ -160,6 +161,23 @@ def test_where_bits_differ_is_an_oracle_of_its_own(monkeypatch: pytest.MonkeyPat
     assert is_known(first.oracle) and not is_known("configurations: none")
     with narrower(first, of) as narrow:
         assert narrow([case]) == [None]
+
+
+@pytest.mark.parametrize("error", [ArgumentError("no"), KeyError("no")])
+def test_an_error_of_ours_in_a_configuration_is_a_difference(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """No process is between this oracle and the campaign's worker."""
+    case = Case(hlo.parse(_PROGRAM), (np.zeros(4, np.float32), np.ones(4, np.float32)))
+
+    def fails(*given: object) -> None:
+        raise error
+
+    with by_name("configurations") as of:
+        monkeypatch.setattr("fuzz.oracles.configurations.outcome", fails)
+        for found in (*of([case]), *of([case, case])):
+            assert isinstance(found, Difference)
+            assert found.kind.startswith(("ArgumentError", "defect: test_oracles.py:fails"))
 
 
 def test_more_arrays_than_a_function_of_c99_has_parameters() -> None:
