@@ -26,6 +26,9 @@ REAL = (
     ),
     Known("special_functions.error_functions", ("f64",), "log_plus_one_of_f64"),
     Known("special_functions.inverse_error_function_and_gammas", ("f64",), "log_plus_one_of_f64"),
+    Known(
+        "by_hand.series_and_integrals.entropies_and_divergences", ("f32",), "log_plus_one_of_f64"
+    ),
     Known("spectral.complex_powers", ("f32",), "power_of_c64"),  # with --scale 100
     Known(
         "numerical_methods.zeta_and_gamma_of_complex_numbers", ("f32",), "power_of_c64"

@@ -32,6 +32,18 @@ FAMILIES = (
     "data_processing",
     "control_flow",
     "odd_corners",
+    "by_hand.state_estimation",
+    "by_hand.minimisers",
+    "by_hand.differential_equations",
+    "by_hand.markets_and_tests",
+    "by_hand.series_and_integrals",
+    "by_hand.quantised_arithmetic",
+    "by_hand.language_models",
+    "by_hand.bits_and_dates",
+    "by_hand.signals_and_images",
+    "by_hand.matrices_and_places",
+    "by_hand.graphs_and_tables",
+    "by_hand.waves_and_circuits",
 )
 
 

@@ -1,0 +1,1 @@
+"""More functions, written by hand as textbooks and libraries have them, by family."""
