@@ -106,6 +106,7 @@ class DeviceInput:
         event = driver.made("cuEventCreate", "CUevent", 0)
         driver.call("cuEventRecord", event, other, doing="waiting for an argument's stream")
         driver.call("cuStreamWaitEvent", stream, event, 0)
+        # CUDA frees an event that is still awaited once it has come.
         driver.call("cuEventDestroy_v2", event)
 
 

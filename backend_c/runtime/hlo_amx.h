@@ -214,6 +214,8 @@ HLO_FUNCTION int64_t hlo_amx_least(int64_t a, int64_t b) { return a < b ? a : b;
                 for (int64_t column = 0; column < columns; column += HLO_AMX_PANEL) {              \
                     const int64_t some = hlo_amx_least(columns - column, HLO_AMX_PANEL);           \
                     unsigned char *sums = (unsigned char *)c + (row * c_pitch + column) * 4;       \
+                    /* A tile stores 16 columns whether they are there or not; 16 and 32 end with  \
+                     * a tile. */                                                                  \
                     const int is_edge = some % (HLO_AMX_PANEL / 2) != 0;                           \
                     t.is_wide = some > HLO_AMX_PANEL / 2;                                          \
                     t.sums = is_edge ? (unsigned char *)copy : sums;                               \

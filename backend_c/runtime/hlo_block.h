@@ -13,11 +13,15 @@
 
 #define HLO_BLOCK(name, T, combined)                                                           \
     HLO_PROCEDURE T hlo_block_##name(T x) {                                                    \
+        /* A block has 1,024 threads at most, which are 32 warps. */                           \
         __shared__ T parts[32];                                                                \
         const unsigned int lane = threadIdx.x % 32u, warp = threadIdx.x / 32u;                 \
         const unsigned int left = blockDim.x - warp * 32u, lanes = left < 32u ? left : 32u;    \
         const unsigned int mask = lanes == 32u ? 0xffffffffu : (1u << lanes) - 1u;             \
         for (unsigned int by = 16; by > 0; by /= 2) {                                          \
+            /* Not __shfl_down_sync: the value of a lane that is not there is undefined, so a  \
+             * lane without a partner asks for its own. The last warp of a block may have      \
+             * fewer than 32. */                                                               \
             const T y = __shfl_sync(mask, x, (int)(lane + by < lanes ? lane + by : lane));     \
             x = lane + by < lanes ? (T)(combined) : x;                                         \
         }                                                                                      \

@@ -31,11 +31,13 @@
         int first = 0;                                                                             \
         for (int j = 0; j < n; ++j) {                                                              \
             const T pivot = matrix[j * by + j], root = hlo_sqrt_##name(pivot);                     \
+            /* Not pivot <= 0: a NaN has no factor either. */                                      \
             first = first == 0 && !(pivot > (T)0) ? j + 1 : first;                                 \
             for (int i = j + 1 + thread; i < n; i += threads) {                                    \
                 matrix[i * by + j] /= root;                                                        \
             }                                                                                      \
             __syncthreads();                                                                       \
+            /* Threads behind the last whole row of lanes have none: of 48 the last 16. */         \
             for (int i = row < rows ? j + 1 + row : n; i < n; i += rows) {                         \
                 const T left = -matrix[i * by + j];                                                \
                 for (int k = j + 1 + lane; k <= i; k += lanes) {                                   \
@@ -44,6 +46,8 @@
             }                                                                                      \
             __syncthreads();                                                                       \
         }                                                                                          \
+        /* The diagonal holds pivots until here: in step j all threads read that of column j, and  \
+         * a root in its place would need a barrier more. */                                       \
         for (int j = thread; j < n; j += threads) {                                                \
             matrix[j * by + j] = hlo_sqrt_##name(matrix[j * by + j]);                              \
         }                                                                                          \

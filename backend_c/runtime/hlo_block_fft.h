@@ -23,6 +23,8 @@
 #define HLO_BLOCK_FFT_STAGE(T, p, body)                                                            \
     HLO_FUNCTION void hlo_block_fft_##T##_##p(const T *from, T *to, const T *roots, int64_t m,     \
                                               int64_t count, int64_t lines, int64_t pitch) {       \
+        /* What the bodies of hlo_fft_butterflies.h index by: one transform, in pairs of a real    \
+          * and an imaginary part. */                                                              \
         enum { LANES = 1, lane = 0, read = 2, write = 2 };                                         \
         const int of_line = (int)(m * count), all = (int)lines * of_line, by = (int)count;         \
         const int imag = (int)(lines * pitch);                                                     \
@@ -104,6 +106,7 @@ HLO_BLOCK_FFT_DEFINE(double)
             at = AT(first + r * count);                                                            \
             {                                                                                      \
                 const double a = from[at], b = from[at + imag];                                    \
+                /* Of a difference g++ makes an fmaddsub, as hlo_fft.h says. */                   \
                 const double c = cosines[power], d = sign * sines[power], minus_d = -d;           \
                 real += a * c + b * minus_d;                                                       \
                 imaginary += a * d + b * c;                                                        \

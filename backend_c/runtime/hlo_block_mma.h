@@ -58,6 +58,7 @@
         });                                                                                        \
     }
 
+/* nvcc reads a file once more for the host, without __CUDA_ARCH__: that is no error. */
 #elif !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
 /* Four matrices of 8 by 8 words; each lane gives the address of one row. */

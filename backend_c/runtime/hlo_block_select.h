@@ -52,6 +52,7 @@ HLO_PROCEDURE void hlo_block_find_digit(const uint32_t *counts, hlo_block_last *
         uint32_t sum = before[n];
         for (int i = 0; i < HLO_SELECT_OWN; ++i) {
             const uint32_t own = counts[n * HLO_SELECT_OWN + i];
+            /* Counts before digits only grow, so one thread alone finds its digit here. */
             if (sum < last->wanted && last->wanted <= sum + own) {
                 found[0] = (uint32_t)n * HLO_SELECT_OWN + (uint32_t)i;
                 found[1] = sum;
@@ -69,6 +70,7 @@ HLO_PROCEDURE void hlo_block_find_digit(const uint32_t *counts, hlo_block_last *
 }
 
 HLO_FUNCTION bool hlo_block_has_prefix(uint64_t word, uint64_t prefix, int shift) {
+    /* Nothing is known before the first digit, and a shift by 64 is undefined. */
     return shift == 64 || word >> shift == prefix;
 }
 
@@ -84,6 +86,8 @@ HLO_FUNCTION uint64_t hlo_block_word_u32(const void *row, int kind, uint32_t fli
     __shared__ uint64_t kept[HLO_BLOCK_SELECTED];                                                  \
     hlo_block_last last = {0, 64, (uint32_t)number, (uint32_t)count};                              \
     __syncthreads();                                                                               \
+    /* Words are distinct: at the latest the last digit leaves one. If all are wanted, no digit is \
+     * looked at, and the shift is still 64 below. */                                              \
     while (last.wanted < last.there) {                                                             \
         const int bits = last.shift < HLO_SELECT_DIGIT ? last.shift : HLO_SELECT_DIGIT;            \
         const int shift = last.shift - bits;                                                       \

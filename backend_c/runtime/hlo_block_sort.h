@@ -110,6 +110,8 @@ HLO_PROCEDURE void hlo_block_sort_starts(uint32_t *counts, int64_t count) {
             }                                                                                      \
             for (int64_t i = n * HLO_BLOCK_OWN; i < (n + 1) * HLO_BLOCK_OWN && i < count; ++i) {   \
                 const int64_t digit = (int64_t)(key_of(words[i], merged, flip) >> shift & mask);   \
+                /* Two units share a word of memory, but stores of 16 bits leave the other half as \
+                 * it is. */                                                                       \
                 ++counts[digit * HLO_BLOCK_UNITS + n];                                             \
             }                                                                                      \
         }                                                                                          \

@@ -49,6 +49,7 @@ HLO_FUNCTION int hlo_block_substitute_decided_f64(const double *sums, int64_t n,
         __syncthreads();                                                                           \
         for (int64_t i = 0; i < n; ++i) {                                                          \
             T known, rest;                                                                         \
+            /* All threads read the same sums, so they take the same branch, with its barrier. */  \
             if (DECIDED(sums + i, n, i, &known)) {                                                 \
                 rest = (T)sums[PARTS * n + i] - known;                                             \
             } else { /* one thread has the room for it */                                          \

@@ -87,6 +87,7 @@
             const int64_t count = hlo_factor_least(n - first, HLO_FACTOR_STEPS);                   \
             const int64_t after = first + count;                                                   \
             for (int64_t i = first; i < after && !is_across;) {                                    \
+                /* One row is read four times, at a pitch of 0: there is one function for both. */ \
                 const int64_t rows = after - i < 4 ? 1 : 4;                                        \
                 T sums[4];                                                                         \
                 hlo_factor_##name##_dots(a + i * pitch, rows == 4 ? pitch : 0, x,                  \

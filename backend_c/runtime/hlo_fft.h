@@ -28,6 +28,7 @@ HLO_PROCEDURE void hlo_fft_butterfly(const double *HLO_RESTRICT values, double *
     memcpy(made, values, (size_t)lanes * 2u * sizeof *made);
     for (r = 1; r < p; ++r) {
         const double *HLO_RESTRICT operand = values + 2 * r * distance;
+        /* step is less than n, as k + q m < p m: one subtraction is the remainder. */
         power += step;
         power = power >= n ? power - n : power;
         {

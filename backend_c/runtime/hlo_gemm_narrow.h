@@ -179,6 +179,8 @@ HLO_FUNCTION int64_t hlo_narrow_least(int64_t a, int64_t b) { return a < b ? a :
                 const int64_t all = count <= HLO_GEMM_FEWER_ROWS ? HLO_GEMM_FEWER_ROWS             \
                                                                  : HLO_GEMM_ROWS;                  \
                 for (int64_t line = 0; line < all; ++line) {                                       \
+                    /* Rows that are not there repeat the last one: whatever they give is not      \
+                     * stored. */                                                                  \
                     const int64_t there = line < count ? line : count - 1;                         \
                     hlo_gemm_##name##_words(                                                       \
                         lhs + (row + there) * row_pitch + first,                                   \

@@ -17,6 +17,7 @@ HLO_PROCEDURE void hlo_group_pass(const int64_t *keys, const int64_t *from, int6
     int digit;
     memset(starts, 0, sizeof starts);
     for (i = 0; i < count; ++i) {
+        /* Counts do not depend on the order: keys are read as they lie, not through from[]. */
         ++starts[keys[i] >> shift & (HLO_DIGITS - 1)];
     }
     for (digit = 0; digit < HLO_DIGITS; ++digit) {
@@ -42,6 +43,7 @@ HLO_PROCEDURE void hlo_group(const int64_t *keys, int64_t count, int64_t limit, 
         is_sorted &= i == 0 || keys[i - 1] <= keys[i];
         order[i] = i;
     }
+    /* Keys have 63 bits; a shift by 64 after the eighth byte would be undefined. */
     for (; !is_sorted && shift < 63 && limit >> shift > 0; shift += 8) {
         int64_t *const sorted = to;
         hlo_group_pass(keys, from, to, count, shift);

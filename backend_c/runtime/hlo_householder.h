@@ -55,6 +55,7 @@
         T largest = (T)0, sum = (T)0;                                                              \
         for (int64_t i = j + 1; i < rows; ++i) {                                                   \
             const T here = hlo_abs_##name(x[i * columns]);                                         \
+            /* A NaN becomes the largest and stays it, as nothing compares greater. */             \
             largest = here > largest || here != here ? here : largest;                             \
         }                                                                                          \
         if (largest == (T)0) {                                                                     \
@@ -68,6 +69,7 @@
         }                                                                                          \
         {                                                                                          \
             const T norm = largest * hlo_sqrt_##name(sum);                                         \
+            /* Of the other sign, so that alpha - beta cancels nothing. */                         \
             const T beta = alpha < (T)0 ? norm : -norm, rest = alpha - beta;                       \
             for (int64_t i = j + 1; i < rows; ++i) {                                               \
                 x[i * columns] /= rest;                                                            \

@@ -49,6 +49,8 @@
     }                                                                                            \
     HLO_FUNCTION T hlo_shift_left_##name(T lhs, T rhs) {                                         \
         const U amount = (U)((U)rhs & HLO_MASK(U, bits));                                        \
+        /* Both sides of a select are computed, and a shift by the width or more is              \
+         * undefined. */                                                                         \
         const W shifted = (W)((W)lhs << ((uint32_t)amount & ((bits) - 1u)));                               \
         return hlo_wrap_##name(amount < (bits) ? shifted : (W)0);                                \
     }                                                                                            \
@@ -148,6 +150,7 @@ typedef uint64_t hlo_quotient_u64;
 
 #define HLO_DIVIDE_SIGNED(name, T, U, W, bits, Q)                                      \
     HLO_FUNCTION T hlo_divide_##name(T lhs, T rhs) {                                   \
+        /* Both trap on x86: the division by 0, and that of the least number by -1. */ \
         const T divisor = rhs == 0 || rhs == -1 ? (T)1 : rhs;                          \
         const T quotient = HLO_QUOTIENT(T, Q, lhs, divisor);                           \
         const T special = rhs == 0 ? (T)-1 : hlo_negate_##name(lhs);                   \

@@ -32,6 +32,8 @@
             four combine __builtin_shufflevector(four, four, 2, 3, 0, 1);                          \
         *sum = *sum combine (two[0] combine two[1]);                                               \
     }
+/* The same tree, so that the bits do not depend on the compiler: gcc has had
+ * __builtin_shufflevector since 12. */
 #else
 #define HLO_LANES_COMBINED(name, T, word, operation, combine)                                      \
     HLO_FUNCTION void hlo_lanes_##operation##_##word(const T *lanes, int64_t count, T *sum) {      \

@@ -81,6 +81,7 @@
             for (int64_t j = first; j < end; ++j) {                                                \
                 const T *const above = factors + j * columns;                                      \
                 pivots[j] = (int32_t)(1 + hlo_lu_##name##_pivot(factors, rows, columns, j));       \
+                /* As LAPACK: what is below is 0 (or NaN), too, and stays. */                      \
                 if (above[j] == (T)0) {                                                            \
                     *info = *info == 0 ? (int32_t)(j + 1) : *info;                                 \
                     continue;                                                                      \

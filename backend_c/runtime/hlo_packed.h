@@ -92,11 +92,13 @@ HLO_FUNCTION uint32_t hlo_word(const void *bytes) {
 #define HLO_DOTS(name, LOAD, L, R)                                                             \
     HLO_FUNCTION void hlo_dots_##name##_1(const L *lhs, const R *rhs, int64_t steps,           \
                                           int32_t *s0) {                                       \
+        /* Of 32 bits, as addresses of such processors: counters of 64 take two registers. */  \
         const int32_t count = (int32_t)steps, fours = count & ~3;                              \
         uint32_t a = (uint32_t)*s0;                                                            \
         int32_t k = 0;                                                                         \
         HLO_FOURS(LOAD, L, HLO_ADD_FOUR(LOAD, R, rhs, a))                                      \
         for (; k < count; ++k) {                                                               \
+            /* No product of two such types exceeds 2^30: that of ints does not overflow. */   \
             a += (uint32_t)(lhs[k] * rhs[k]);                                                  \
         }                                                                                      \
         *s0 = (int32_t)a;                                                                      \

@@ -180,6 +180,8 @@ HLO_FUNCTION void hlo_sort_least(const unsigned char *row, int kind, uint32_t fl
         kept[i] = hlo_sort_packed(hlo_sort_word_u32(row, i, kind, flip), i);
     }
     hlo_sort_u64(kept, 0, other, 0, held, 32, 64, 0, 0);
+    /* Stable by the upper halves alone: words are in the order of their places, the lower
+     * halves. */
     held = held < number ? held : number;
     limit = (uint32_t)(kept[held - 1] >> 32);
     for (; first < count; first += HLO_SORT_BLOCK) {
@@ -201,6 +203,7 @@ HLO_FUNCTION void hlo_sort_least(const unsigned char *row, int kind, uint32_t fl
         }
         for (i = first; i < end; ++i) {
             const uint64_t word = hlo_sort_packed(hlo_sort_word_u32(row, i, kind, flip), i);
+            /* One that equals the limit comes later than what has it, and would be behind it. */
             if ((uint32_t)(word >> 32) >= limit) {
                 continue;
             }

@@ -61,6 +61,8 @@ hlo_checked_array *array_at(uintptr_t address, uint32_t bytes, uintptr_t place) 
     }
     for (int n = 0; n < array_count; ++n) {
         if (arrays[n].start <= address && address + bytes <= arrays[n].end) {
+            /* Of an array beyond the 256th this names another one: a miss, as bounds are
+             * compared. */
             *last = (uint8_t)n;
             return &arrays[n];
         }
@@ -126,6 +128,7 @@ void check(const void *memory, uint32_t bytes, bool is_write, bool is_atomic, vo
     note(whole);
     /* What lies outside cannot be accessed; of other findings a few are enough. */
     if (kind == HLO_OUTSIDE || kind == HLO_INPUT_WRITTEN || finding_count > HLO_ENOUGH) {
+        /* resume() gives up, on the stack of the scheduler, which the longjmp unwinds. */
         current->at = DONE;
         is_running = false;
         give_way();

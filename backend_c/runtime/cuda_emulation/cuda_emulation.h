@@ -139,6 +139,7 @@ template <class... T, void (*kernel)(T...)> struct hlo_described<kernel> {
 #define __any_sync(mask, holds) (hlo_ballot(__LINE__, mask, holds) != 0)
 #define __all_sync(mask, holds) (hlo_ballot(__LINE__, mask, !(holds)) == 0)
 #define __activemask() hlo_emulated_active()
+/* Threads take turns on one processor, so that stores are seen in their order. */
 #define __threadfence() ((void)0)
 #define __threadfence_block() ((void)0)
 

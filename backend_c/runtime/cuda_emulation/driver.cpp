@@ -216,6 +216,7 @@ CUresult with_arguments(launch &one, void **given) {
         const hlo_emulated_parameter how = kernel->parameters[n];
         uint64_t value = 0;
         if (!given[n]) return INVALID_VALUE;
+        /* By value there are seeds alone, of 8 bytes (host_plan.py). */
         memcpy(&value, given[n], how.passing == HLO_BY_VALUE ? how.size : sizeof value);
         if (how.passing != HLO_BY_VALUE) starts.insert(value);
         one.values.push_back(value);
@@ -514,6 +515,7 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
     HLO_REQUIRE_USABLE;
+    /* CUDA does not define copies between ranges that overlap. */
     const bool overlap = to < from + bytes && from < to + bytes;
     if (!is_allocated(to, bytes) || !is_allocated(from, bytes) || overlap) return INVALID_VALUE;
     return given_to(stream, [=]() {

@@ -176,6 +176,7 @@ bool warp_released(uint32_t first) {
     for (uint32_t lane = 0; lane < lanes; ++lane) {
         thread *one = &threads[first + lane];
         if (!(waiting >> lane & 1u)) continue;
+        /* On the stack of a thread that waits: it is there until that goes on. */
         if (one->values) memcpy(one->values, values, sizeof values);
         orders |= one->values == NULL && waiting == alive;
         one->at = READY;
