@@ -83,6 +83,7 @@ class _Stretch:
         try:
             return self._driver.made("cuGraphInstantiateWithFlags", "CUgraphExec", graph, 0)
         finally:
+            # The executable graph is a copy.
             self._driver.call("cuGraphDestroy", graph)
 
     def forget(self) -> None:

@@ -46,6 +46,7 @@ static void store(f32v *to, f32v value, int streaming) {
 /* The part of a thread: vectors [*first, *last) of count. */
 static void part(size_t count, size_t *first, size_t *last) {
     size_t each = (count + (size_t)omp_get_num_threads() - 1) / (size_t)omp_get_num_threads();
+    /* Whole turns of sum_of, which leaves out what remains. */
     each = (each + 7) & ~(size_t)7;
     *first = each * (size_t)omp_get_thread_num();
     *last = *first + each;
@@ -124,6 +125,7 @@ double limit_region(int passes, int threads) {
     static float NAME##_chains(long trips, float start) {                                     \
         V m = {0}, c = {0}, a[10];                                                            \
         m += start, c += start;                                                               \
+        /* Chains that start alike would be one. From 0.5 all go to 1, never subnormal. */    \
         for (int k = 0; k < 10; ++k) a[k] = c + (float)k;                                     \
         for (long t = 0; t < trips; ++t) {                                                    \
             a[0] = a[0] * m + c, a[1] = a[1] * m + c, a[2] = a[2] * m + c;                    \

@@ -38,6 +38,7 @@ static unsigned char *memory(int64_t bytes) {
 
 static uint64_t near_one(uint64_t word, int width) {
     switch (width) {
+    /* The exponent of 1 in f8e4m3fn, f16, f32 and f64; other types of a width get some exponent. */
     case 1: return (word & 0x87u) | 0x38u;
     case 2: return (word & 0x83ffu) | 0x3c00u;
     case 4: return (word & 0x807fffffu) | 0x3f800000u;

@@ -37,6 +37,7 @@ static void reset(void) {
     begin = timer[2];
     exit_with[1] = (uint32_t)main();
     end = timer[2];
+    /* The counter has 24 bits and counts down: right for fewer than 2^24 ticks. */
     tell((begin - end) & 0xFFFFFF);
     exit_with[0] = APPLICATION_EXIT;
     ask_host(EXIT_EXTENDED, exit_with);

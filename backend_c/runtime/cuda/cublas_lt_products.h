@@ -137,6 +137,7 @@ int multiply(int number, const char *what, const matrix_product &of, const void 
     cublasLtHandle_t &handle = handles[device];
     if (!handle && lt.cublasLtCreate(&handle)) return 0;
     const std::pair<int, int> key(device, number);
+    /* What the library refused once is kept, too: it is not asked again. */
     if (!products.count(key)) products[key] = prepared(handle, of);
     const prepared_product &one = products[key];
     if (!one.is_there) return 0;

@@ -85,8 +85,10 @@ uint16_t float_as_half(float value) {
     const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     const float size = __builtin_fabsf(value);
     if (size != size) return 0x7e00;
+    /* Half way from 65504, the greatest f16, to 65536: ties go to even, which is infinity. */
     if (size >= 65520.0f) return sign | 0x7c00;
     if (size < 0x1p-14f) return (uint16_t)(sign | (int)__builtin_nearbyintf(size * 0x1p24f));
+    /* The biases of f32 and f16, 127 and 15, differ by 112. */
     bits = (bits & 0x7fffffff) - (112u << 23);
     return (uint16_t)(sign | (bits + 0xfff + (bits >> 13 & 1)) >> 13);
 }

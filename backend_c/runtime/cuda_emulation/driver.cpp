@@ -569,6 +569,7 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags) {
 CUresult cuEventDestroy_v2(CUevent event) {
     std::lock_guard<std::recursive_mutex> locked(mutex);
     if (!events.count(event)) return INVALID_HANDLE;
+    /* What waits there would write to the event. */
     if (event->stream) finish(event->stream);
     events.erase(event);
     delete event;
@@ -597,6 +598,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
     HLO_REQUIRE_USABLE;
     if (flags) return INVALID_VALUE;
     if (!events.count(event)) return INVALID_HANDLE;
+    /* One that is reached, or was never recorded, holds nothing up, as in CUDA. */
     CUstream_st *awaited = event->stream;
     if (!awaited || awaited == stream_of(stream)) return SUCCESS;
     return given_to(stream, [=]() { return finish(awaited); });

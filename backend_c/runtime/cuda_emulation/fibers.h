@@ -110,6 +110,7 @@ struct hlo_context {
 
 static void hlo_context_make(hlo_context *made, char *top, void (*start)(void)) {
     getcontext(&made->context);
+    /* A page below the end for the guard, one as resume() moves the top by up to 4,032 bytes. */
     made->context.uc_stack.ss_sp = top - (HLO_STACK - 2 * HLO_STACK_GUARD);
     made->context.uc_stack.ss_size = HLO_STACK - 2 * HLO_STACK_GUARD;
     made->context.uc_link = NULL;
