@@ -51,7 +51,7 @@
     HLO_FUNCTION T hlo_householder_##name##_vector(T *matrix, int64_t rows, int64_t columns,       \
                                                    int64_t j) {                                    \
         T *const x = matrix + j;                                                                   \
-        const T alpha = x[j * columns];                                                            \
+        const T alpha = hlo_abs_##name(x[j * columns]);                                            \
         T largest = (T)0, sum = (T)0;                                                              \
         for (int64_t i = j + 1; i < rows; ++i) {                                                   \
             const T here = hlo_abs_##name(x[i * columns]);                                         \
@@ -61,21 +61,22 @@
         if (largest == (T)0) {                                                                     \
             return (T)0;                                                                           \
         }                                                                                          \
-        largest = hlo_abs_##name(alpha) > largest ? hlo_abs_##name(alpha) : largest;               \
-        /* Divided by the largest, no square overflows, and none that counts is lost. */           \
+        largest = alpha > largest ? alpha : largest;                                               \
+        /* Divided by the largest, no square overflows, and none that counts is lost; nor does the \
+         * difference below overflow, or have the few bits of a subnormal number. */               \
         for (int64_t i = j; i < rows; ++i) {                                                       \
-            const T part = x[i * columns] / largest;                                               \
-            sum = hlo_fused_##name(part, part, sum);                                               \
+            x[i * columns] /= largest;                                                             \
+            sum = hlo_fused_##name(x[i * columns], x[i * columns], sum);                           \
         }                                                                                          \
         {                                                                                          \
-            const T norm = largest * hlo_sqrt_##name(sum);                                         \
-            /* Of the other sign, so that alpha - beta cancels nothing. */                         \
-            const T beta = alpha < (T)0 ? norm : -norm, rest = alpha - beta;                       \
+            const T first = x[j * columns], norm = hlo_sqrt_##name(sum);                           \
+            /* Of the other sign, so that first - beta cancels nothing. */                         \
+            const T beta = first < (T)0 ? norm : -norm, rest = first - beta;                       \
             for (int64_t i = j + 1; i < rows; ++i) {                                               \
                 x[i * columns] /= rest;                                                            \
             }                                                                                      \
-            x[j * columns] = beta;                                                                 \
-            return (beta - alpha) / beta;                                                          \
+            x[j * columns] = largest * beta;                                                       \
+            return (beta - first) / beta;                                                          \
         }                                                                                          \
     }                                                                                              \
     HLO_LINKED_PROCEDURE void hlo_householder_##name(const T *matrix, T *factors, T *taus,         \

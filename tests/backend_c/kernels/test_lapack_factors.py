@@ -120,6 +120,21 @@ def test_columns_whose_squares_are_no_numbers(scale: float) -> None:
 
 
 @_needs_c
+@pytest.mark.parametrize("kind", _NAMES)
+@pytest.mark.parametrize("is_least", [True, False])
+def test_reflections_at_the_ends_of_the_exponents(kind: str, is_least: bool) -> None:
+    """Q is orthogonal for columns of subnormal numbers, and of some near the greatest."""
+    dtype = np.dtype(np.float32 if kind == "s" else np.float64)
+    limits = np.finfo(dtype)
+    scale = limits.smallest_subnormal if is_least else limits.max / 16
+    a = np.array([[12, 2], [1, 2], [1, 3]], dtype) * scale
+    if is_least:
+        a[0, 0] = scale
+    _, _, q = _run(_text(kind, (), 3, 2, "geqrf"), a)
+    assert abs(q.T @ q - np.eye(2)).max() <= 12 * 6 * limits.eps / 2
+
+
+@_needs_c
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
 @pytest.mark.parametrize("routine", ["getrf", "geqrf"])
 def test_empty_matrices(shape: tuple[int, int], routine: str) -> None:
