@@ -121,10 +121,16 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
                 if (parts == 2) {                                                                  \
                     hlo_factor_##name##_sum(factors + row_pitch, step_pitch, row, x + lane,        \
                                             into + HLO_FACTOR_PITCH);                              \
-                    hlo_factor_##name##_divide_complex(into, unit ? -1 : -*corner,                 \
-                                                       unit ? 0 : -corner[row_pitch]);             \
+                }                                                                                  \
+                if (unit) {                                                                        \
+                    /* Each part alone: a complex quotient would multiply infinities by 0. */      \
+                    for (int64_t part = 0; part < parts; ++part) {                                 \
+                        hlo_factor_##name##_divide(into + part * HLO_FACTOR_PITCH, -1);            \
+                    }                                                                              \
+                } else if (parts == 2) {                                                           \
+                    hlo_factor_##name##_divide_complex(into, -*corner, -corner[row_pitch]);        \
                 } else {                                                                           \
-                    hlo_factor_##name##_divide(into, unit ? -1 : -*corner);                        \
+                    hlo_factor_##name##_divide(into, -*corner);                                    \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \

@@ -197,6 +197,21 @@ def test_large_triangular_solve(name: str, n: int, vectors: int) -> None:
         assert (np.abs(lhs @ rhs - b) <= bound).all()
 
 
+@pytest.mark.parametrize("name", ["f64", "c64"])
+def test_infinities_pass_a_unit_diagonal(name: str) -> None:
+    """A right-hand side of infinities that meets no other row is the result."""
+    b = np.array([[np.inf, -np.inf, 2]]).astype(_DTYPES[name])
+    if name[0] == "c":
+        b.imag = [1, np.inf, -np.inf]
+    form = "left_side=true, lower=true, unit_diagonal=true, transpose_a=NO_TRANSPOSE"
+    shapes = [f"{name}[1,1]", f"{name}[1,3]"]
+    module = _module(shapes, [(shapes[1], f"triangular-solve(a0, a1), {form}")])
+    arrays = np.full((1, 1), np.nan, b.dtype), b
+    (expected,) = interp.evaluate(module, *arrays)
+    (found,) = _same_with_threads(module, *arrays)
+    assert found.tobytes() == expected.tobytes() == b.tobytes()
+
+
 def test_triangular_solve_by_blocks_of_threads() -> None:
     """Triangular solves, at once and by panels, have the same bits with any number of threads, and
     the backward error as before, in all forms."""
