@@ -118,9 +118,10 @@ def _counted(numbers: range | None, direction: str, counter: ElementType) -> int
         return 0 if not _holds(numbers.start, direction, numbers.stop) else None
     signed = counter.kind == "signed"
     least, most = -(1 << counter.bits - 1) if signed else 0, 1 << counter.bits - signed
-    # Also the value that ends the loop must not wrap around.
-    last = numbers.start + len(numbers) * numbers.step
-    return len(numbers) if least <= last < most and len(numbers) < _MOST else None
+    # Also the value that ends the loop must not wrap around. No `len`: it fails from 2^63 on.
+    count = max(0, -((numbers.start - numbers.stop) // numbers.step))
+    last = numbers.start + count * numbers.step
+    return count if least <= last < most and count < _MOST else None
 
 
 def _holds(start: int, direction: str, end: int) -> bool:

@@ -60,6 +60,8 @@ def trips(program: str) -> int | None:
         ({}, 3),
         ({"by": 2}, 2),
         ({"t": "u8", "end": 255, "start": 250}, 5),
+        ({"t": "u64", "end": 2**64 - 1}, None),
+        ({"t": "u64", "end": 2**64 - 1, "by": 2**63}, None),
         ({"sides": "limit, n", "direction": "GT"}, 3),
         ({"start": 9, "by": -4, "direction": "GT"}, 2),
         ({"direction": "LE"}, 4),
