@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from backend_c.cuda.host_plan import LaunchKernel, MultiplyMatrices
-from backend_c.native.cuda_driver import Device
+from backend_c.native.cuda_driver import events
 from backend_c.native.cuda_host_run import HostRun, Simple
 from backend_c.native.cuda_launches import computed_by
 from backend_c.native.device_arrays import DeviceArray, DeviceInput
@@ -78,8 +78,7 @@ class BoundCall:
             raise ArgumentError(f"repeat={repeat}: at least 1")
         driver = self._steps.device.driver
         least, runs = float("inf"), 1
-        with self._running, self._steps.device.current(), _events(self._steps.device, 2) as events:
-            start, end = events
+        with self._running, self._steps.device.current(), events(driver, 2) as (start, end):
             while repeat:
                 driver.call("cuEventRecord", start, self._steps.stream)
                 for _ in range(runs):
@@ -107,7 +106,7 @@ class BoundCall:
                 if not isinstance(step, LaunchKernel | MultiplyMatrices):
                     run(step)
                     return
-                start, end = stack.enter_context(_events(device, 2))
+                start, end = stack.enter_context(events(device.driver, 2))
                 device.driver.call("cuEventRecord", start, self._steps.stream)
                 run(step)
                 device.driver.call("cuEventRecord", end, self._steps.stream)
@@ -124,14 +123,3 @@ class BoundCall:
                 taken.setdefault(key, []).append(elapsed("cuEventElapsedTime", "float", start, end))
         found = [KernelTime(*key, len(times), sum(times)) for key, times in taken.items()]
         return sorted(found, key=lambda one: -one.milliseconds)
-
-
-@contextmanager
-def _events(device: Device, count: int) -> Iterator[list[Any]]:
-    """Create events in the device's current context, and destroy them at the end."""
-    events = [device.driver.made("cuEventCreate", "CUevent", 0) for _ in range(count)]
-    try:
-        yield events
-    finally:
-        for event in events:
-            device.driver.call("cuEventDestroy_v2", event)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache as once
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,21 @@ class Device:
             yield
         finally:
             self.driver.call("cuCtxPopCurrent_v2", self.driver.ffi.new("CUcontext *"))
+
+
+@contextmanager
+def events(driver: Driver, count: int) -> Iterator[list[Any]]:
+    """Create events in the current context, and destroy them at the end.
+
+    CUDA frees an event that is still awaited once it has come.
+    """
+    with ExitStack() as stack:
+        made = []
+        for _ in range(count):
+            made.append(driver.made("cuEventCreate", "CUevent", 0))
+            # Unchecked: if there was an error before, that is the one to tell.
+            stack.callback(driver.library.cuEventDestroy_v2, made[-1])
+        yield made
 
 
 class DeviceMemory:

@@ -77,14 +77,21 @@ class _Stretch:
         self._driver.call("cuStreamBeginCapture_v2", self._stream, _BY_THREAD)
         try:
             _do_all(each, self.steps)
-        finally:
-            # After an error, too, or the stream would go on capturing.
-            graph = self._driver.made("cuStreamEndCapture", "CUgraph", before=[self._stream])
+        except BaseException:
+            # Or the stream would go on capturing. It reports the same error once more.
+            with suppress(DeviceError):
+                self._driver.call("cuGraphDestroy", self._end_capture())
+            raise
+        graph = self._end_capture()
         try:
             return self._driver.made("cuGraphInstantiateWithFlags", "CUgraphExec", graph, 0)
         finally:
             # The executable graph is a copy.
             self._driver.call("cuGraphDestroy", graph)
+
+    def _end_capture(self) -> Any:
+        """Return the graph of what the stream was given since the capture began."""
+        return self._driver.made("cuStreamEndCapture", "CUgraph", before=[self._stream])
 
     def forget(self) -> None:
         """Free the graph: its addresses are outdated."""
@@ -173,11 +180,12 @@ class HostRun:
             step.number: ready
             for step in products(host) if (ready := library.prepared(step)) is not None
         }  # fmt: skip
-        self.stream = self._driver.made("cuStreamCreate", "CUstream", _NOT_BLOCKING)
         self._launches = [
             PreparedLaunch(step, self._function(module, step), self._driver.ffi, fixed)
             for step in launches(host)
         ]
+        # After all that may fail: nobody would free it.
+        self.stream = self._driver.made("cuStreamCreate", "CUstream", _NOT_BLOCKING)
         self._parts = self._divided(host.steps)
 
     def run(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from backend_c.native import dlpack
-from backend_c.native.cuda_driver import Device, DeviceMemory
+from backend_c.native.cuda_driver import Device, DeviceMemory, events
 from backend_c.native.in_place import is_fixed
 from backend_c.native.marshalling import Memory, Value, described
 from backend_c.native.marshalling import arguments as host_arguments
@@ -103,11 +103,9 @@ class DeviceInput:
             return
         driver = self._device.driver
         other = driver.ffi.cast("CUstream", self._stream)
-        event = driver.made("cuEventCreate", "CUevent", 0)
-        driver.call("cuEventRecord", event, other, doing="waiting for an argument's stream")
-        driver.call("cuStreamWaitEvent", stream, event, 0)
-        # CUDA frees an event that is still awaited once it has come.
-        driver.call("cuEventDestroy_v2", event)
+        with events(driver, 1) as (event,):
+            driver.call("cuEventRecord", event, other, doing="waiting for an argument's stream")
+            driver.call("cuStreamWaitEvent", stream, event, 0)
 
 
 def device_arguments(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
 from conftest import has_c_compiler
 from cuda_programs import CONTROL
-from test_cuda_executable import CHOICES, X, compiled, device
+from test_cuda_executable import CHOICES, Foreign, X, compiled, device
 
 import hlo
 import interp
+from backend_c.native.cuda_driver import Driver
 from backend_c.native.device_arrays import DeviceArray
 from hlo.bit_equality import differences
 from hlo.values import Value
@@ -76,6 +78,53 @@ def test_what_is_bound_is_held_and_freed() -> None:
     bound.wait()
     assert not differences(interp.evaluate(hlo.parse(CHAIN), X), _arrays(bound.results))
     del bound
+    gc.collect()
+    assert on.driver.library.hlo_emulated_alive() == alive
+
+
+def _fails(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+    """Let all calls of a function of the driver fail, which is not made."""
+    usual = Driver.call
+
+    def call(self: Driver, name: str, *words: Any, doing: str = "") -> None:
+        if name == function:
+            raise hlo.DeviceError(f"{name} failed")
+        usual(self, name, *words, doing=doing)
+
+    monkeypatch.setattr(Driver, "call", call)
+
+
+def test_a_capture_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left of a graph whose capture failed, and the next run has one."""
+    on = device()
+    bound = compiled(CHAIN, on).bind(X)
+    for _ in range(2):
+        bound.enqueue()
+    bound.wait()
+    alive = on.driver.library.hlo_emulated_alive()
+    with monkeypatch.context() as patch:
+        _fails(patch, "cuLaunchKernel")
+        with pytest.raises(hlo.DeviceError, match="cuLaunchKernel failed"):
+            bound.enqueue()
+    assert on.driver.library.hlo_emulated_alive() == alive
+    bound.enqueue()
+    bound.wait()
+    assert on.driver.library.hlo_emulated_alive() == alive + 1
+    assert not differences(interp.evaluate(hlo.parse(CHAIN), X), _arrays(bound.results))
+
+
+@pytest.mark.parametrize("function", ["cuModuleGetFunction", "cuEventRecord", "cuStreamWaitEvent"])
+def test_calls_that_fail_leave_nothing(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+    """Neither streams nor events are left where a kernel is not found, or nobody can wait."""
+    on = device()
+    given = compiled(CHAIN, on).on_device(X)
+    assert isinstance(given, tuple) and isinstance(given[0], DeviceArray)
+    gc.collect()
+    alive = on.driver.library.hlo_emulated_alive()
+    with monkeypatch.context() as patch:
+        _fails(patch, function)
+        with pytest.raises(hlo.DeviceError, match=f"{function} failed"):
+            compiled(CHAIN, on).bind(Foreign(given[0], stream=1))
     gc.collect()
     assert on.driver.library.hlo_emulated_alive() == alive
 
