@@ -66,6 +66,7 @@ struct CUmod_st {
     std::map<std::string, CUfunc_st *> functions;
 };
 struct CUstream_st {
+    bool is_apart; /* CU_STREAM_NON_BLOCKING: from the default stream */
     std::vector<work> waiting;
     struct CUgraph_st *captured; /* what takes the work in the stream's stead, if anything */
 };
@@ -145,9 +146,14 @@ CUstream_st *stream_of(CUstream stream) {
     return streams.count(stream) ? stream : NULL;
 }
 
-/* Does what a stream was given; without one, all streams. */
+/* Does what a stream was given; the default stream waits for all that are not apart from it. */
 CUresult finish(CUstream_st *stream) {
     std::vector<work> waiting;
+    if (stream == &default_stream) {
+        for (CUstream one : streams) {
+            if (!one->is_apart) finish(one);
+        }
+    }
     waiting.swap(stream->waiting);
     for (const work &one : waiting) {
         if (failure) return failure;
@@ -536,7 +542,7 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUst
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags) {
     HLO_REQUIRE_USABLE;
     if (flags > 1) return INVALID_VALUE;
-    *stream = new CUstream_st{{}, NULL};
+    *stream = new CUstream_st{flags == 1, {}, NULL};
     streams.insert(*stream);
     return SUCCESS;
 }
@@ -555,7 +561,7 @@ CUresult cuStreamSynchronize(CUstream stream) {
     CUstream_st *found = stream_of(stream);
     if (!found) return INVALID_HANDLE;
     if (found->captured) return STREAM_CAPTURE_UNSUPPORTED;
-    return stream ? finish(found) : finish_all();
+    return finish(found);
 }
 
 CUresult cuEventCreate(CUevent *event, unsigned int flags) {

@@ -157,6 +157,21 @@ def test_nothing_is_done_before_somebody_waits(
     assert found.tolist() == [7, *range(1, 16)]
 
 
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_the_default_stream_waits_for_those_that_are_not_apart(
+    device: Device, memory: DeviceMemory, is_apart: bool
+) -> None:
+    driver, found = device.driver, np.zeros(64, np.uint8)
+    with device.current():
+        stream = driver.made("cuStreamCreate", "CUstream", int(is_apart))
+        driver.call("cuMemsetD8Async", memory.address, 7, 64, stream)
+        words = driver.ffi.from_buffer(found), memory.address, 64, driver.ffi.NULL
+        driver.call("cuMemcpyDtoHAsync_v2", *words)
+        driver.call("cuStreamSynchronize", driver.ffi.NULL)
+        driver.call("cuStreamDestroy_v2", stream)
+    assert (found == 7).all() != is_apart
+
+
 def test_handles_must_be_alive(device: Device, memory: DeviceMemory, stream: Any) -> None:
     ffi = device.driver.ffi
     gone = ffi.cast("CUstream", 12345)
