@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from typing import Any
 
 from backend_c.cuda.host_plan import LaunchKernel, MultiplyMatrices
 from backend_c.native.cuda_driver import events
-from backend_c.native.cuda_host_run import HostRun, Simple
+from backend_c.native.cuda_host_run import Around, Queue, Simple
 from backend_c.native.cuda_launches import computed_by
-from backend_c.native.device_arrays import DeviceArray, DeviceInput
+from backend_c.native.device_arrays import DeviceArray, DeviceInput, Writer
 from backend_c.native.marshalling import Value
 from hlo.errors import ArgumentError
 
@@ -37,21 +36,22 @@ class KernelTime:
 class BoundCall:
     """Hold arguments and results of a program on a GPU; each run overwrites ``results``.
 
-    Runs are queued on the program's stream, those of several threads one after the other.
+    Runs are queued on the program's stream, those of several threads one after the other. All
+    raise DeviceError once the program is closed.
     """
 
     def __init__(
         self,
-        steps: HostRun,
-        running: threading.Lock,
+        queue: Queue,
         inputs: Sequence[DeviceInput],
         outputs: Sequence[DeviceArray],
         results: Value,
-        kept: object,
+        writer: Writer,
     ) -> None:
-        self._steps, self._running = steps, running
-        self._kept = inputs, kept  # whose memory the runs need
+        self._queue, self._steps = queue, queue.steps
+        self._inputs, self._writer = inputs, writer  # whose memory the runs need
         self._given = [one.address for one in inputs]
+        self._outputs = outputs
         self._found = [one.address for one in outputs]
         self.results = results
 
@@ -61,13 +61,13 @@ class BoundCall:
         Only loops and branches of the host wait for the GPU. Raises DeviceError for the driver's
         errors.
         """
-        with self._running, self._steps.device.current():
-            self._steps.run(self._given, self._found, seed)
+        with self._queue.held():
+            self._run(seed)
 
     def wait(self) -> None:
         """Wait for the runs; raise DeviceError with the kernels that may have failed."""
-        with self._running, self._steps.device.current():
-            self._steps.synchronize()
+        with self._queue.held():
+            self._synchronize()
 
     def time(self, repeat: int = 10, seed: int = 0) -> float:
         """Return the least milliseconds of a run by the GPU's clock, of some batches of runs.
@@ -78,13 +78,13 @@ class BoundCall:
             raise ArgumentError(f"repeat={repeat}: at least 1")
         driver = self._steps.device.driver
         least, runs = float("inf"), 1
-        with self._running, self._steps.device.current(), events(driver, 2) as (start, end):
+        with self._queue.held(), events(driver, 2) as (start, end):
             while repeat:
                 driver.call("cuEventRecord", start, self._steps.stream)
                 for _ in range(runs):
-                    self._steps.run(self._given, self._found, seed)
+                    self._run(seed)
                 driver.call("cuEventRecord", end, self._steps.stream)
-                self._steps.synchronize()
+                self._synchronize()
                 taken = driver.made("cuEventElapsedTime", "float", start, end)
                 if taken < _BATCH and runs < _MOST:
                     runs *= 2
@@ -100,7 +100,7 @@ class BoundCall:
         device = self._steps.device
         timed: list[tuple[LaunchKernel | MultiplyMatrices, Any, Any]] = []
         ahead = min(_MOST, math.ceil(_AHEAD / self.time(1, seed)))
-        with self._running, device.current(), ExitStack() as stack:
+        with self._queue.held(), ExitStack() as stack:
 
             def around(run: Callable[[Simple], None], step: Simple) -> None:
                 if not isinstance(step, LaunchKernel | MultiplyMatrices):
@@ -113,9 +113,9 @@ class BoundCall:
                 timed.append((step, start, end))
 
             for _ in range(ahead):
-                self._steps.run(self._given, self._found, seed)
-            self._steps.run(self._given, self._found, seed, around)
-            self._steps.synchronize()
+                self._run(seed)
+            self._run(seed, around)
+            self._synchronize()
             elapsed = device.driver.made
             taken: dict[tuple[str, str], list[float]] = {}
             for step, start, end in timed:
@@ -123,3 +123,15 @@ class BoundCall:
                 taken.setdefault(key, []).append(elapsed("cuEventElapsedTime", "float", start, end))
         found = [KernelTime(*key, len(times), sum(times)) for key, times in taken.items()]
         return sorted(found, key=lambda one: -one.milliseconds)
+
+    def _run(self, seed: int, around: Around | None = None) -> None:
+        """Queue a run; the results are not complete from here on."""
+        for one in self._outputs:
+            one.write(self._writer)
+        self._steps.run(self._given, self._found, seed, around)
+
+    def _synchronize(self) -> None:
+        """Wait for the runs; the results are complete from here on."""
+        self._steps.synchronize()
+        for one in self._outputs:
+            one.complete()

@@ -7,21 +7,19 @@ device_arrays`), and :meth:`CudaExecutable.bind` runs as often as wanted on the 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from backend_c.cuda.host_plan import HostPlan
 from backend_c.native.cublas_lt import CublasLt
 from backend_c.native.cuda_bound_call import BoundCall
 from backend_c.native.cuda_driver import Device, DeviceMemory, LoadedModule
-from backend_c.native.cuda_host_run import HostRun
+from backend_c.native.cuda_host_run import HostRun, Queue
 from backend_c.native.cuda_launches import Launcher, launch_as_planned
 from backend_c.native.device_arrays import DeviceArray, device_arguments
 from backend_c.native.in_place import is_fixed
 from backend_c.native.marshalling import Memory, Value, arguments, assembled
 from backend_c.render.translation_units import storage_type
-from hlo.errors import ArgumentError, DeviceError
+from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, array_leaves
 from hlo.values import Array, unflattened
 
@@ -49,7 +47,6 @@ class CudaExecutable:
         self._module, self._device = module, module.device
         self._parameters, self._result = tuple(parameters), result
         self.source = source
-        self._running = threading.Lock()
         self._driver = module.device.driver
         self._constants = DeviceMemory(self._device, len(host.constants))
         self._workspace = DeviceMemory(self._device, host.workspace_bytes)
@@ -57,6 +54,7 @@ class CudaExecutable:
         self._held: dict[tuple[str, int], DeviceMemory] = {}
         with self._device.current():
             self._steps = HostRun(module, host, fixed, launcher, library)
+            self._queue = Queue(self._steps)
             self._upload(self._constants.address, host.constants)
             self._steps.synchronize()
 
@@ -70,7 +68,7 @@ class CudaExecutable:
         inputs = [a for m in arguments(self._parameters, arrays) for a in m.arrays()]
         made = [Memory.empty(shape) for shape in array_leaves(self._result)]
         outputs = [array for memory in made for array in memory.arrays()]
-        with self._running, self._device.current():
+        with self._queue.held():
             given = [self._memory("arguments", n, a.nbytes) for n, a in enumerate(inputs)]
             found = [self._memory("results", n, a.nbytes) for n, a in enumerate(outputs)]
             for address, array in zip(given, inputs, strict=True):
@@ -107,13 +105,13 @@ class CudaExecutable:
                     f"a result of {leaf} is converted at each call: call it without on_device"
                 )
         results = [_empty(self._device, leaf) for leaf in leaves]
-        with self._running, self._device.current():
+        with self._queue.held():
             for one in inputs:
                 one.wait(self._steps.stream)
                 if one.data is not None:
                     self._upload(one.address, one.data)
         value = unflattened(self._result, iter(results))
-        return BoundCall(self._steps, self._running, inputs, results, value, kept=self)
+        return BoundCall(self._queue, inputs, results, value, writer=self)
 
     def time(self, *arrays: Value, repeat: int = 10, seed: int = 0) -> float:
         """Return the least milliseconds of a run by the GPU's clock, without copies.
@@ -122,11 +120,14 @@ class CudaExecutable:
         """
         return self.bind(*arrays).time(repeat, seed)
 
+    def wait(self) -> None:
+        """Wait for all runs; there are none after :meth:`close`."""
+        self._queue.wait()
+
     def close(self) -> None:
-        """Free what the program holds of the GPU."""
-        if steps := getattr(self, "_steps", None):
-            with suppress(DeviceError), self._device.current():
-                steps.close()
+        """Free what the program holds of the GPU, after its last run; calls raise DeviceError."""
+        if queue := getattr(self, "_queue", None):
+            queue.close()
         for memory in (self._constants, self._workspace, *self._held.values()):
             memory.close()
 

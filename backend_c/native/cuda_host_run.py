@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -217,12 +218,15 @@ class HostRun:
             raise DeviceError(f"{one_of(launched)}{error}") from error
 
     def close(self) -> None:
-        """Free graphs and the stream; the device's context is current."""
+        """Wait for the stream, free it and the graphs; the device's context is current."""
         for stretch in _stretches(self._parts):
             stretch.forget()
         if self.stream is not None:
-            self._driver.call("cuStreamDestroy_v2", self.stream)
-            self.stream = None
+            stream, self.stream = self.stream, None
+            # Results may outlive the program: they are complete from here on.
+            with suppress(DeviceError):
+                self._driver.call("cuStreamSynchronize", stream)
+            self._driver.call("cuStreamDestroy_v2", stream)
 
     def _function(self, module: LoadedModule, step: LaunchKernel) -> Any:
         """Return a launch's kernel, allowed to use the dynamic shared memory that it asks for."""
@@ -347,3 +351,32 @@ class HostRun:
         if place.block in self._fixed:
             return self._fixed[place.block] + place.offset
         return self._blocks[place.block][place.offset]
+
+
+class Queue:
+    """Let the runs of several threads on one stream follow each other."""
+
+    def __init__(self, steps: HostRun) -> None:
+        self.steps, self._running = steps, threading.Lock()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other threads out, and make the device's context current.
+
+        Raises DeviceError if the program was closed.
+        """
+        with self._running, self.steps.device.current():
+            if self.steps.stream is None:
+                raise DeviceError("the program was closed, and what it held of the GPU is freed")
+            yield
+
+    def wait(self) -> None:
+        """Wait for all runs; there are none after :meth:`close`."""
+        with self._running, self.steps.device.current():
+            if self.steps.stream is not None:
+                self.steps.synchronize()
+
+    def close(self) -> None:
+        """Free what the runs need, after the last one."""
+        with self._running, suppress(DeviceError), self.steps.device.current():
+            self.steps.close()

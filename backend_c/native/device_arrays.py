@@ -7,7 +7,7 @@ JAX) and DLPack (these, and types that the first has no name for, as bf16).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,10 +25,18 @@ _INTERFACE = "__cuda_array_interface__"
 _VERSION = 3
 
 
-class DeviceArray:
-    """Hold a row-major array in memory of a GPU: a result, complete when it is returned.
+class Writer(Protocol):
+    """Hold runs that may be writing arrays."""
 
-    ``numpy()`` copies it to the host.
+    def wait(self) -> None:
+        """Wait for the runs; there are none once it is closed."""
+
+
+class DeviceArray:
+    """Hold a row-major array in memory of a GPU: a result.
+
+    ``numpy()`` copies it to the host. That and both protocols wait for runs that may be writing it;
+    ``address`` does not.
     """
 
     def __init__(
@@ -37,6 +45,7 @@ class DeviceArray:
         self._device, self._memory = device, memory
         self.shape, self.dtype = dims, dtype
         self.address = memory.address
+        self._writer: Writer | None = None  # whose runs may be writing it
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.dtype}{list(self.shape)} on {self._device.name})"
@@ -48,6 +57,7 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        self._wait()
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -63,11 +73,14 @@ class DeviceArray:
     def __dlpack__(self, **options: Any) -> Any:
         if options.get("copy"):
             raise BufferError("a copy is what numpy() makes")
+        if options.get("stream") != dlpack.NO_WAIT:
+            self._wait()
         device = self.__dlpack_device__()
         return dlpack.exported(self.address, self.shape, self.dtype, device, self._memory)
 
     def numpy(self) -> Array:
         """Return a copy in memory of the host."""
+        self._wait()
         array = np.empty(self.shape, self.dtype)
         driver = self._device.driver
         if array.nbytes:
@@ -76,6 +89,20 @@ class DeviceArray:
                 driver.call("cuMemcpyDtoHAsync_v2", *words, doing="copying from the GPU")
                 driver.call("cuStreamSynchronize", driver.ffi.NULL)
         return array
+
+    def write(self, writer: Writer) -> None:
+        """Let whoever takes the array wait for the runs of ``writer``."""
+        self._writer = writer
+
+    def complete(self) -> None:
+        """Let nobody wait: the last run that writes the array was waited for."""
+        self._writer = None
+
+    def _wait(self) -> None:
+        """Wait for the runs that may be writing the array."""
+        # One that is held meanwhile: closed by the collector it would wait for itself.
+        if (writer := self._writer) is not None:
+            writer.wait()
 
 
 class DeviceInput:

@@ -14,6 +14,7 @@ import numpy as np
 
 CPU, CUDA = 1, 2  # kDLCPU, kDLCUDA
 _OF_HOST = (CPU, 3)  # kDLCUDAHost: pinned
+NO_WAIT = -1  # in a stream's place: whoever takes an array sees to that it is complete
 DEFAULT_STREAM = 1  # the legacy one: who gives an array makes it wait until that is written
 _NAME, _USED = b"dltensor", b"used_dltensor"
 # kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLComplex, kDLBool by NumPy's kind.

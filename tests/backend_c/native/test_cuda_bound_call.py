@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import has_c_compiler
 from cuda_programs import CONTROL
-from test_cuda_executable import CHOICES, Foreign, X, compiled, device
+from test_cuda_executable import CHOICES, ByDlpack, Foreign, X, compiled, device
 
 import hlo
 import interp
@@ -53,6 +54,53 @@ def test_runs_are_queued_and_read_the_arguments_anew() -> None:
         bound.enqueue()
     bound.wait()
     assert not differences(expected, _arrays(bound.results))
+
+
+def _on_host(array: DeviceArray) -> np.ndarray:
+    return array.numpy()
+
+
+def _by_another(give: Callable[[DeviceArray], Any]) -> Callable[[DeviceArray], np.ndarray]:
+    """Return what copies an array by a program that takes it as another library gives it."""
+
+    def copied(array: DeviceArray) -> np.ndarray:
+        found = compiled(_COPY, device()).on_device(give(array))
+        assert isinstance(found, DeviceArray)
+        return found.numpy()
+
+    return copied
+
+
+_COPY = "HloModule copy\nENTRY e { x = f32[300] parameter(0)\n ROOT y = f32[300] copy(x) }"
+
+
+@pytest.mark.parametrize(
+    "read", [_on_host, _by_another(lambda x: x), _by_another(Foreign), _by_another(ByDlpack)]
+)
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_results_are_waited_for(read: Callable[[DeviceArray], np.ndarray], is_closed: bool) -> None:
+    """Nobody reads a result before the runs that write it, which closing waits for, too."""
+    executable = compiled(CHAIN, device())
+    bound = executable.bind(X)
+    bound.enqueue()
+    results = bound.results
+    assert isinstance(results, tuple) and isinstance(results[0], DeviceArray)
+    if is_closed:
+        executable.close()
+    (expected, _) = interp.evaluate(hlo.parse(CHAIN), X)
+    assert not differences(expected, read(results[0]))
+
+
+def test_a_program_that_was_closed_says_so() -> None:
+    executable = compiled(CHAIN, device())
+    bound = executable.bind(X)
+    for _ in range(2):
+        executable.close()
+    for run in (bound.enqueue, bound.wait, bound.time, bound.profile,
+                lambda: executable(X), lambda: executable.bind(X),
+                lambda: executable.on_device(X), lambda: executable.time(X)):  # fmt: skip
+        with pytest.raises(hlo.DeviceError, match="the program was closed"):
+            run()
 
 
 def test_graphs_are_those_of_the_addresses() -> None:
