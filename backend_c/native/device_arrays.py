@@ -71,11 +71,13 @@ class DeviceArray:
         return dlpack.CUDA, self._device.ordinal
 
     def __dlpack__(self, **options: Any) -> Any:
-        if options.get("copy"):
+        device = self.__dlpack_device__()
+        asked = options.get("dl_device")
+        if options.get("copy") or asked not in (None, device):
             raise BufferError("a copy is what numpy() makes")
         if options.get("stream") != dlpack.NO_WAIT:
             self._wait()
-        device = self.__dlpack_device__()
+        # Whatever `max_version` is: one who takes newer capsules takes those without a version.
         return dlpack.exported(self.address, self.shape, self.dtype, device, self._memory)
 
     def numpy(self) -> Array:

@@ -185,6 +185,18 @@ def test_a_capsule_keeps_its_memory_until_it_is_released() -> None:
     assert alive() == before
 
 
+def test_a_capsule_of_another_device_is_refused() -> None:
+    """A consumer on the host is not given an address of the GPU."""
+    (first, _) = compiled(PAIR, device()).on_device(X[:40], X[:40].astype(ml_dtypes.bfloat16))
+    assert first.__dlpack__(dl_device=first.__dlpack_device__(), max_version=(1, 0))
+    for options in ({"dl_device": (dlpack.CPU, 0)}, {"dl_device": (dlpack.CUDA, 1)},
+                    {"copy": True}):  # fmt: skip
+        with pytest.raises(BufferError, match=r"a copy is what numpy\(\) makes"):
+            first.__dlpack__(**options)
+    with pytest.raises(BufferError):
+        np.from_dlpack(first, device="cpu")
+
+
 def planted(number: int, threads: int = 64) -> tuple[CudaExecutable, Device]:
     """A kernel with a fault on the emulated driver, which is told no sizes of arrays."""
     cache = open_cache(default_directory(os.environ))
