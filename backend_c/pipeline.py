@@ -130,6 +130,8 @@ def compile(
         raise ArgumentError("threads are those of OpenMP: target cuda takes none")
     plan = lowered(module, settings)  # raises what there is to raise of it
     device, compiler = Device(Driver()), find_cuda_compiler(os.environ)
+    if not device.has_tensor_cores:
+        plan = lowered(module, replace(settings, has_tensor_cores=False))
     library = find_cublas_lt(device, os.environ) if has_products(plan) else None
     (made,) = on_device([(module, plan)], device, compiler, cache, library)
     return made

@@ -65,7 +65,8 @@ class Settings:
     elements outside, trips inside. Products of matrices without a side shorter than
     ``library_side``, and of 8 times the work of such a cube, are a library's, where one is found.
 
-    ``has_blocks``: the target runs blocks of threads that share memory, as CUDA does.
+    ``has_blocks``: the target runs blocks of threads that share memory, as CUDA does;
+    ``has_tensor_cores``: with the tensor cores of sm_80 (runtime/hlo_block_mma.h).
     ``is_scalar``: it has neither threads nor lanes nor memory to spare, as microcontrollers;
     ``optimize`` is its code's goal, and ``packs_products`` says that it may have instructions for
     several products of bytes at once.
@@ -78,6 +79,7 @@ class Settings:
     least_interchanged: int = LEAST_INTERCHANGED
     library_side: int = sys.maxsize
     has_blocks: bool = False
+    has_tensor_cores: bool = True
     is_scalar: bool = False
     optimize: Optimize = Optimize.SPEED
     packs_products: bool = False

@@ -141,7 +141,9 @@ class Device:
         self.name = driver.ffi.string(name).decode(errors="replace")
         self.ordinal = ordinal
         self.multiprocessors = self._attribute(_MULTIPROCESSORS)
-        self.architecture = f"sm_{self._attribute(_MAJOR)}{self._attribute(_MINOR)}"
+        major = self._attribute(_MAJOR)
+        self.architecture = f"sm_{major}{self._attribute(_MINOR)}"
+        self.has_tensor_cores = major >= 8  # as runtime/hlo_block_mma.h takes them
         doing = f"starting {self.name}"
         self._context = driver.made("cuDevicePrimaryCtxRetain", "CUcontext", self._number,
                                     doing=doing)  # fmt: skip

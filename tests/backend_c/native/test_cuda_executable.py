@@ -15,6 +15,7 @@ from cuda_programs import CONTROL
 
 import hlo
 import interp
+from backend_c import pipeline
 from backend_c.cuda.geometry import Geometry
 from backend_c.cuda.host_plan import HostPlan, LaunchKernel, Operand
 from backend_c.lower.plan import Origin
@@ -30,6 +31,7 @@ from backend_c.render.dialect import CUDA
 from backend_c.render.translation_units import Place
 from hlo.bit_equality import differences
 from hlo.types import F32, ArrayShape
+from hlo_oracle.arguments import from_seed
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 X = np.linspace(-3, 3, 300, dtype=np.float32)
@@ -195,6 +197,28 @@ def test_a_capsule_of_another_device_is_refused() -> None:
             first.__dlpack__(**options)
     with pytest.raises(BufferError):
         np.from_dlpack(first, device="cpu")
+
+
+def test_a_gpu_without_tensor_cores_has_other_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before sm_80 products have the tiles of usual threads, and the same bits."""
+    text = """HloModule m
+    ENTRY e { x = s8[64,64] parameter(0)
+              y = s8[64,64] parameter(1)
+              ROOT d = s32[64,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+    module, cache = hlo.parse(text), open_cache(default_directory(os.environ))
+    compiler = known_compiler(os.environ, cache)
+    driver = Driver(build_driver(compiler, cache))
+    monkeypatch.setattr(pipeline, "Driver", lambda: driver)
+    emulated = EmulatedCompiler(compiler, cache)
+    monkeypatch.setattr(pipeline, "find_cuda_compiler", lambda _: emulated)
+    usual, arrays = Device._attribute, from_seed(module, 0)
+    for major in (8, 7):
+        monkeypatch.setattr(
+            Device, "_attribute", lambda self, n, m=major: m if n == 75 else usual(self, n)
+        )
+        made = pipeline.compile(module, "exact", target="cuda")
+        assert ("hlo_block_mma" in made.source["module.cu"]) == (major == 8)
+        assert not differences(interp.evaluate(module, *arrays), made(*arrays))
 
 
 def planted(number: int, threads: int = 64) -> tuple[CudaExecutable, Device]:

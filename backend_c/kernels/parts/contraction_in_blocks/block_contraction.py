@@ -55,7 +55,7 @@ class BlockContraction:
     def plain_sums(self, sums: ElementType) -> None:
         """Write floating-point sums of type ``sums``, as fast mode has them."""
         # Not those of bytes: their sums are integers, which wrap.
-        tensor = tensor_product(self.factors, self.types)
+        tensor = tensor_product(self.factors, self.types, self.scope.settings)
         product = tensor if tensor is not None and tensor.sums is sums else PLAIN[sums]
         untiled = untiled_sums(self.factors, product, self.scope)
         if untiled is not None:
@@ -76,7 +76,8 @@ class BlockContraction:
 
     def integers(self) -> None:
         """Write integer sums modulo 2**bits, or disjunctions of pred."""
-        product = integer_product(self.factors, self.types, self.result)
+        settings = self.scope.settings
+        product = integer_product(self.factors, self.types, self.result, settings)
         untiled = untiled_sums(self.factors, product, self.scope)
         if untiled is not None:
             untiled.emit(self._converted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from backend_c.ir.settings import Settings
 from backend_c.kernels.parts.contraction.factors import Factors
 from hlo.types import BF16, F16, F32, F64, PRED, S8, S32, U8, U32, U64, ElementType
 
@@ -147,19 +148,21 @@ def sized(product: BlockProduct, size: int, k: int) -> Tile:
     return Tile(product, line, line, 1, steps, product.parts * own**2)
 
 
-def integer_product(factors: Factors, types: Types, result: ElementType) -> BlockProduct:
+def integer_product(
+    factors: Factors, types: Types, result: ElementType, settings: Settings
+) -> BlockProduct:
     """Return the kind of sums for integers or pred, by the result's type."""
     if result is PRED:
         return _TRUTHS
     if result.bits > 32:
         return _LONG_WORDS
-    return tensor_product(factors, types) or _WORDS
+    return tensor_product(factors, types, settings) or _WORDS
 
 
-def tensor_product(factors: Factors, types: Types) -> BlockProduct | None:
-    """Return the kind of sums by tensor cores for factors of given types; None if they do not
-    pay."""
-    if min(factors.m, factors.n, factors.k) < _FEW_LINES:
+def tensor_product(factors: Factors, types: Types, settings: Settings) -> BlockProduct | None:
+    """Return the kind of sums by tensor cores for factors of given types; None if there are none,
+    or they do not pay."""
+    if not settings.has_tensor_cores or min(factors.m, factors.n, factors.k) < _FEW_LINES:
         return None
     narrow = [_as_byte(t) for t in types]
     return _TENSOR.get((narrow[0], narrow[1]))
