@@ -28,7 +28,6 @@ from backend_c.cuda.host_plan import (
     launches,
     products,
 )
-from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.native.cublas_lt import CublasLt, PreparedProduct
 from backend_c.native.cuda_driver import Driver, DriverError, LoadedModule
 from backend_c.native.cuda_launches import Launcher, PreparedLaunch, launch_as_planned, one_of
@@ -231,7 +230,7 @@ class HostRun:
     def _function(self, module: LoadedModule, step: LaunchKernel) -> Any:
         """Return a launch's kernel, allowed to use the dynamic shared memory that it asks for."""
         function, shared = module.function(step.kernel), step.geometry.shared
-        if shared > STATIC_SHARED:
+        if shared:
             doing = f"asking for {shared} bytes of shared memory for {step.kernel}"
             self._driver.call("cuFuncSetAttribute", function, _MOST_SHARED, shared, doing=doing)
         return function

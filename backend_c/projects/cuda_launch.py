@@ -19,7 +19,6 @@ from backend_c.cuda.host_plan import (
     launches,
     products,
 )
-from backend_c.ir.gpu import STATIC_SHARED
 from backend_c.projects.cuda_products import product_lines, products_text
 from backend_c.projects.origin_comments import safe_name, safe_shape
 from backend_c.render.c_types import memory_type
@@ -99,7 +98,7 @@ int launch(module_kernel kernel, const char *what, unsigned int blocks, unsigned
     }
     const void *function = module_kernels[kernel];
     cudaError_t error = cudaSuccess;
-    if (shared > STATIC_SHARED) {
+    if (shared > 0) {
         error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      (int)shared);
     }
@@ -118,7 +117,7 @@ int launch(module_kernel kernel, const char *what, unsigned int blocks, unsigned
     return (int)error;
 }
 
-""".replace("STATIC_SHARED", str(STATIC_SHARED))
+"""
 _RANDOM = """\
 /* Starts the random state of a run. */
 int start_random(void *state, uint64_t seed, cudaStream_t stream) {

@@ -6,7 +6,7 @@ lies in memory that a launch asks for: 99 KiB and more, by GPU.
 
 from __future__ import annotations
 
-from backend_c.ir.gpu import STATIC_SHARED
+from backend_c.ir.gpu import RUNTIME_SHARED, STATIC_SHARED
 from backend_c.ir.loop_ir import Array, Kernel, LocalArray, every
 
 _ALIGNED = 16  # bytes
@@ -15,7 +15,7 @@ _ALIGNED = 16  # bytes
 def dynamic_shared(kernel: Kernel) -> dict[str, int]:
     """Return the byte offsets of a kernel's shared arrays in dynamic shared memory, by name.
 
-    Empty if they fit in static shared memory.
+    Empty if they fit in static shared memory, beside those of the runtime.
     """
     places: dict[str, int] = {}
     end = 0
@@ -23,7 +23,7 @@ def dynamic_shared(kernel: Kernel) -> dict[str, int]:
         if isinstance(statement, LocalArray) and statement.array.is_shared:
             places[statement.array.name] = end
             end += -(-_bytes(statement.array) // _ALIGNED) * _ALIGNED
-    return places if end > STATIC_SHARED else {}
+    return places if end > STATIC_SHARED - RUNTIME_SHARED else {}
 
 
 def dynamic_shared_bytes(kernel: Kernel) -> int:

@@ -28,7 +28,7 @@ int launch(module_kernel kernel, const char *what, unsigned int blocks, unsigned
     }
     const void *function = module_kernels[kernel];
     cudaError_t error = cudaSuccess;
-    if (shared > 49152) {
+    if (shared > 0) {
         error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      (int)shared);
     }
