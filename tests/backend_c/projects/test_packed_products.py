@@ -176,3 +176,13 @@ def test_what_simd_is_known() -> None:
         backend_c.emit(module, "embedded", simd="mve")
     with pytest.raises(Unsupported, match="no doubles and simd are for the target embedded"):
         backend_c.emit(module, "openmp", simd="auto")
+
+
+@pytest.mark.parametrize(("steps", "packed"), [(2**31 - 1, True), (2**31, False)])
+def test_functions_count_in_32_bits(steps: int, packed: bool) -> None:
+    text = f"""HloModule m
+ENTRY e {{ x = s8[{steps}] parameter(0)
+  y = s8[{steps}] parameter(1)
+  ROOT r = s32[] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}} }}"""
+    code = backend_c.emit(hlo.parse(text), "embedded")["module.c"]
+    assert (b"hlo_dots_s8_s8_1(" in code) == packed

@@ -16,6 +16,7 @@ _BYTES = (S8, U8)
 _FACTORS = {*itertools.product(_BYTES, _BYTES), (S16, S8), (S16, U8), (S16, S16)}
 _WIDTHS = (1, 4)  # sums side by side that there is a function for
 _FEWEST = 4  # steps: of fewer there is no word
+_MOST = (1 << 31) - 1  # that functions count, in 32 bits
 
 
 class PackedProducts(NamedTuple):
@@ -43,7 +44,8 @@ def is_packed(pairs: Sequence[tuple[Expr, Expr]], step: Expr, sums: ElementType)
     All must share the left factor, and both factors be loads of unit stride, of types with a
     routine.
     """
-    if sums is not S32 or len(pairs) not in _WIDTHS or ix.bounds(step)[1] + 1 < _FEWEST:
+    steps = ix.bounds(step)[1] + 1
+    if sums is not S32 or len(pairs) not in _WIDTHS or not _FEWEST <= steps <= _MOST:
         return False
     (left, _), *_ = pairs
     return all(one == left for one, _ in pairs) and all(
