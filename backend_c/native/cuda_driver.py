@@ -33,6 +33,7 @@ _EMULATION = """
     int64_t hlo_emulated_alive(void);
 """
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76  # of enum CUdevice_attribute
+_ORDINAL = 9  # of enum CUpointer_attribute
 _NO_DEVICE, _OUT_OF_MEMORY, _NO_LIBRARY = 100, 2, 34  # of enum CUresult; 34: a stub of the toolkit
 _NAME_BYTES = 256
 _CONDITIONAL = re.compile(r"#ifdef __cplusplus.*?#endif|^#[^\n]*$", re.DOTALL | re.MULTILINE)
@@ -151,6 +152,14 @@ class Device:
     def __del__(self) -> None:
         if hasattr(self, "_context"):
             self.driver.library.cuDevicePrimaryCtxRelease_v2(self._number)
+
+    def may_have(self, address: int) -> bool:
+        """Return whether memory is not known to be another GPU's."""
+        ordinal = self.driver.ffi.new("int *")
+        with self.current():
+            # Unchecked: the driver need not know memory that it gives access to.
+            code = self.driver.library.cuPointerGetAttribute(ordinal, _ORDINAL, address)
+        return bool(code) or ordinal[0] == self.ordinal
 
     def _attribute(self, number: int) -> int:
         value: int = self.driver.made("cuDeviceGetAttribute", "int", number, self._number)

@@ -23,6 +23,7 @@ from hlo.values import Array
 
 _INTERFACE = "__cuda_array_interface__"
 _VERSION = 3
+_ELSEWHERE = "{}: the array is not on GPU {}"
 
 
 class Writer(Protocol):
@@ -189,14 +190,17 @@ def _by_interface(device: Device, what: str, shape: ArrayShape, value: Any) -> D
     strides = interface.get("strides")
     if strides is not None and not _is_row_major(dims, strides, dtype.itemsize):
         raise ArgumentError(f"{what}: the array on the GPU is not row-major: copy it")
-    return DeviceInput(device, interface["data"][0], value, stream=interface.get("stream"))
+    address = interface["data"][0]
+    if not device.may_have(address):
+        raise ArgumentError(_ELSEWHERE.format(what, device.ordinal))
+    return DeviceInput(device, address, value, stream=interface.get("stream"))
 
 
 def _by_dlpack(device: Device, what: str, shape: ArrayShape, value: Any) -> DeviceInput:
     """Return the memory of a value with ``__dlpack__``."""
     kind, ordinal = value.__dlpack_device__()
     if kind != dlpack.CUDA or ordinal != device.ordinal:
-        raise ArgumentError(f"{what}: the array is not on GPU {device.ordinal}")
+        raise ArgumentError(_ELSEWHERE.format(what, device.ordinal))
     view = dlpack.imported(value)
     dtype = storage_type(shape.element_type)
     if view.dims != shape.dims or view.kind != dlpack.kind_of(dtype):

@@ -501,6 +501,14 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
     return SUCCESS;
 }
 
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address) {
+    HLO_REQUIRE_USABLE;
+    /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
+    if (attribute != 9 || left_at(address) <= 0) return INVALID_VALUE;
+    *(int *)data = 0;
+    return SUCCESS;
+}
+
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
     HLO_REQUIRE_USABLE;
     if (!is_allocated(to, bytes) || !is_host(from, bytes)) return INVALID_VALUE;

@@ -74,6 +74,7 @@ def test_numbers_are_those_of_nvidia(tmp_path: Path) -> None:
     pairs = {f"CUDA_{'' if name == 'SUCCESS' else 'ERROR_'}{name}": n for name, n in numbers}
     pairs |= {"CUDA_ERROR_NO_DEVICE": "100", "CUDA_ERROR_STUB_LIBRARY": "34"}
     pairs |= {"CUDA_ERROR_OUT_OF_MEMORY": "2", "CU_STREAM_NON_BLOCKING": "1"}
+    pairs |= {"CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL": "9"}
     attributes = {"MULTIPROCESSOR_COUNT": 16, "COMPUTE_CAPABILITY_MAJOR": 75,
                   "COMPUTE_CAPABILITY_MINOR": 76}  # fmt: skip
     pairs |= {f"CU_DEVICE_ATTRIBUTE_{name}": str(n) for name, n in attributes.items()}

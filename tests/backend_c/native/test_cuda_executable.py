@@ -169,6 +169,21 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         executable.on_device(first)
 
 
+def test_arrays_of_another_gpu_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    on = device()
+    executable = compiled(PAIR, on)
+    first, second = executable.on_device(X[:40], X[:40].astype(ml_dtypes.bfloat16))
+    theirs = Foreign(first), ByDlpack(first)
+    # What the driver does not know may be memory that GPUs have access to, as that of the host is.
+    assert on.may_have(first.address) and on.may_have(X.ctypes.data)
+    shown = dlpack.CUDA, 0
+    monkeypatch.setattr(theirs[1], "__dlpack_device__", lambda: shown)
+    monkeypatch.setattr(on, "ordinal", 1)
+    for wrong in theirs:
+        with pytest.raises(hlo.ArgumentError, match="the array is not on GPU 1"):
+            executable.on_device(wrong, second)
+
+
 def test_a_capsule_keeps_its_memory_until_it_is_released() -> None:
     on = device()
     gc.collect()  # what other tests left
