@@ -78,6 +78,7 @@ def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
             for number, dimension in places
             if _is_bounded(sizes, number, dimension)
         ]
+        # As XLA's DynamicPadder does: frontends write broadcasting over unknown sizes that way.
         several = [size for size in found if size != 1] if stretches else found
         size = min(several, default=1)
         for number, dimension in places:

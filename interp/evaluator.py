@@ -111,6 +111,7 @@ def evaluated(
         with given, running(rank):
             result = evaluation.result(mine, settings.seed)
         try:
+            # Ranks share arrays: an all-reduce gives the same one to every member.
             return own(result, mine) if ranks.size == 1 else copied(result)
         except MemoryError as error:
             shape = module.entry.root_instruction.shape
@@ -162,6 +163,8 @@ class Evaluation:
         values = plan.values(arguments)
         begun = len(values)
         try:
+            # Most instructions have one or two operands. To gather those in a list takes several
+            # times as long as to name them, and loops of scalars evaluate millions.
             for compute, arity, first, second, operands, last_read in plan.visits:
                 if arity == 2:
                     values.append(compute(values[first], values[second]))
@@ -172,6 +175,7 @@ class Evaluation:
                 for slot in last_read:
                     values[slot] = None
         except (Unsupported, ArgumentError, CollectiveError, MemoryError) as error:
+            # Every visit that ended has appended one value; the schedule has the constants first.
             done = len(plan.known) + len(values) - begun
             raise self._located(error, plan.schedule.visits[done].instruction) from error
         return values[plan.schedule.root]
@@ -228,6 +232,7 @@ class Evaluation:
             return self._run_each(plan, arguments, dims)
         self._fuel.burn()
         result = follow(plan.schedule, arguments, partial(self._apply_batch, plan))
+        # A constant result, or one of few operands, has not met the other operands' sizes.
         return mapped(lambda array: np.broadcast_to(array, dims), result)
 
     def _apply_batch(self, plan: Plan, instruction: Instruction, operands: list[Value]) -> Value:

@@ -42,6 +42,7 @@ class HostItems:
                     f"{wanted} is to be received from the host, and nothing is left for channel"
                     f" {channel_id}"
                 )
+        # Receptions may end in another order than they began, so places stay, values do not.
         value, self.taken[number - 1] = self.taken[number - 1], None
         if not conforms(value, wanted):
             raise ArgumentError(

@@ -109,6 +109,7 @@ class Planner:
         # Fuel and observers count each of them.
         is_each = self._fuel.is_limited or computation.name in self._observed
         known = {} if is_each else self._known(steps)
+        # Constants follow the parameters, so that Plan.values fills in the first slots by itself.
         order = [*parameters, *(steps[name].instruction for name in known)]
         order += [i for i in instructions if i.name not in known]
         schedule = scheduled(computation, order)
@@ -150,6 +151,7 @@ class Planner:
         function = bound(op, instruction, given, operand_shapes)
         results = results_of(meaning.module, instruction)
         sizes = sizes_of(instruction, operand_shapes, results)
+        # With bounds, an element may have to be filled up to the size that this place declares.
         compute = None if sizes else regrouped(op, instruction, operand_shapes, given)
         if compute is None:
             compute = self._checked(function, instruction, sizes)
@@ -163,6 +165,8 @@ class Planner:
             return Step(instruction, op, compute, None)
         if instruction.opcode == "bitcast":  # it may change the element type
             function = bound(meaning.ops["bitcast_convert"], instruction, given, operand_shapes)
+        # Of one scalar they are the identity. Their own functions would take a batch f32[1000]
+        # for an operand of the declared rank, as `reshape` to f32[] would.
         elif instruction.opcode in _SAME_SCALAR:
             function = _first
         return Step(instruction, op, compute, function)

@@ -121,6 +121,7 @@ class Ranks:
             return [future.result() for future in futures]
         error = futures[self._failed].exception()
         assert error is not None
+        # A CollectiveError is about several ranks: a deadlock, or a meeting of unlike ones.
         if isinstance(error, Error) and not isinstance(error, CollectiveError):
             raise type(error)(f"{self.members[self._failed]}: {error}") from error
         raise error
@@ -162,8 +163,10 @@ class Ranks:
 
     def _stop(self) -> None:
         if self._failed is None and len(self._ended) < self.size:
+            # The caller was interrupted while ranks wait: none failed, yet all must end.
             self._failed = 0
         if self._failed is not None:
+            # All wake at once, the one exception from the turns: each raises at its next `check`.
             for turn in self._turns:
                 turn.release()
 
@@ -229,6 +232,7 @@ class Ranks:
             meeting.given.clear()
         self.wait(rank, Wait(lambda: meeting.is_over, lambda: self._missing(group, meeting)))
         result = meeting.results.pop(rank.number)
+        # The last one to leave deletes it: loops would keep a meeting for each of their trips.
         if not meeting.results:
             del self._meetings[name]
         return result

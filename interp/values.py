@@ -78,6 +78,7 @@ def own(value: Value, arguments: Sequence[Value]) -> Value:
     def owned(array: Value) -> Value:
         if array is None:
             return None
+        # A view does not own its data; the literals that the parser reads are not writeable.
         flags = array.flags
         fresh = flags.owndata and flags.writeable and flags.c_contiguous
         taken = any(array is argument for argument in arguments)

@@ -40,6 +40,7 @@ def _starts(window: WindowDimension, extent: int) -> Array:
 
 
 def is_trivial(window: WindowDimension) -> bool:
+    """Test for a window that shows each element alone; reversed it shows the same."""
     return window == WindowDimension(1, reversal=window.reversal)
 
 
@@ -101,6 +102,7 @@ def _totals(values: Array, window: WindowDimension) -> Array:
     end = start + window.size * dilation
 
     def prefix(position: Array) -> Array:
+        # A window may begin in front of the data, or end behind it: nothing is added up there.
         row = np.clip(position // dilation, 0, rows)
         return np.asarray(prefixes[row * dilation + position % dilation])
 
