@@ -42,6 +42,7 @@ def fold_along(monoid: str, values: Array, axes: Sequence[int], init: Array) -> 
     element_type = type_of(values)
     kept = tuple(n for axis, n in enumerate(values.shape) if axis not in axes)
     if not values.size:
+        # ufunc.reduce raises for nothing where it has no identity, as np.maximum.
         return np.array(np.broadcast_to(init, kept))
     if element_type.is_float:
         return _extreme_along(monoid, values, tuple(axes), np.asarray(init))

@@ -54,6 +54,7 @@ def targets(
         size = update_dims[window_axis[d]] if d in window_axis else 1
         if d in component:
             start, fits = within(vectors[..., component[d]].reshape(along_batch), extent - size)
+            # May wrap around, for an index far out of bounds; then `fits` is false.
             offset += start
             inside &= fits
         elif size > extent and d not in batching:  # a bounded dimension has less than its bound
@@ -80,6 +81,7 @@ def combined(
     if monoid == "add" and element_type.is_inexact:
         touched, segment_ids = np.unique(offsets, return_inverse=True)
         results[0][touched] = _sums(updates[0], segment_ids, results[0][touched])
+    # ufunc.at adds up repeated offsets, which `results[offsets] += updates` would not.
     elif element_type.is_integer and element_type.bits >= 8 and monoid is not None:
         UFUNCS[monoid].at(results[0], offsets, updates[0])
     elif element_type.is_float and monoid in EXTREMES:

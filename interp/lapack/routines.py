@@ -61,6 +61,7 @@ def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
 
 def _first_failure(matrix: Array, lower: bool) -> int:
     """Return the smallest order of a leading minor that is not positive definite."""
+    # A column of the factor depends on none behind it: from the first failure on, all orders fail.
     low, high = 1, len(matrix)
     while low < high:
         middle = (low + high) // 2

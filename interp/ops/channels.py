@@ -132,6 +132,7 @@ def recv(
         reception = _Reception(items, items.next_receiver(), wanted, rank.place)
     else:
         reception = _from_rank(rank, wanted, channel_id, frontend_attributes)
+    # A number, as it is data: the context goes through tuples and loops on its way to recv-done.
     number = rank.begin_reception(reception)
     return zeros(wanted), np.asarray(number, np.uint32), None
 

@@ -96,6 +96,7 @@ def met(
 
 def _reduced(given: Sequence[Array], to_apply: Callee[Value]) -> Array:
     """Fold all members' arrays in the order of the group; a sum of floats is rounded once."""
+    # The first array is the init: a zero as init would make +0 of a sum of -0 only.
     first, *others = given
     if not others:
         return first
@@ -105,6 +106,7 @@ def _reduced(given: Sequence[Array], to_apply: Callee[Value]) -> Array:
 
 
 def _combination(to_apply: Callee[Value]) -> str:
+    # Instructions of one channel may each call an addition of their own.
     return to_apply.monoid or to_apply.computation.name
 
 

@@ -160,8 +160,10 @@ def _patches(
         result = padded(result, axis, window)
     batch, features = data.shape[0] // batch_groups, data.shape[-1] // feature_groups
     strides = result.strides
+    # A group is the next part of the batch, or of the features: only a stride, no copy.
     group = strides[0] * batch if batch_groups > 1 else strides[-1] * features
-    known = result.view(np.uint8) if result.itemsize == 1 else result  # not all are to as_strided
+    # as_strided looks the type up by its string, which is "<f1" of float8_e5m2: unknown to NumPy.
+    known = result.view(np.uint8) if result.itemsize == 1 else result
     patches = np.lib.stride_tricks.as_strided(
         known,
         (

@@ -54,6 +54,7 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> Array:
     """Return the index along ``iota_dimension``, converted to the element type."""
     if not shape.elements:  # however many there are along iota_dimension
         return np.empty(shape.dims, shape.element_type.numpy)
+    # From s64, as integers too narrow for the size wrap, and floats are rounded once.
     count = np.arange(shape.dims[iota_dimension], dtype=np.int64)
     along = [-1 if d == iota_dimension else 1 for d in range(shape.rank)]
     return np.broadcast_to(converted(count, shape.element_type).reshape(along), shape.dims)
@@ -62,6 +63,7 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> Array:
 def broadcast(operand: Array, *, dimensions: tuple[int, ...] = (), shape: ArrayShape) -> Array:
     """Map operand dimension i to result dimension ``dimensions[i]``; repeat along the others."""
     dims, along = list(shape.dims), [1] * shape.rank
+    # Sizes are the operand's: of a bounded dimension, `shape` has the bound.
     for source, target in sorted(enumerate(dimensions), key=lambda pair: pair[1]):
         along[target] = dims[target] = operand.shape[source]
     ordered = operand.transpose(np.argsort(dimensions)) if dimensions else operand
@@ -119,6 +121,7 @@ def reverse(operand: Array, *, dimensions: tuple[int, ...]) -> Array:
 
 def slice_(operand: Array, *, slice: tuple[tuple[int, int, int], ...]) -> Array:
     """Take a strided slice: (start, limit, stride) per dimension."""
+    # Slices of Python end where a bounded dimension ends.
     return operand[tuple(np.s_[start:limit:stride] for start, limit, stride in slice)]
 
 

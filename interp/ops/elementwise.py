@@ -182,6 +182,7 @@ def _function(name: str) -> Callable[[Array], Array]:
 
 def _maximum(lhs: Array, rhs: Array) -> Array:
     """Compute the maximum; NaN if either is; -0 < +0."""
+    # Equal numbers that are not the same are -0 and +0, which np.maximum does not order.
     tied = np.where(np.signbit(lhs), rhs, lhs)
     return np.where(lhs == rhs, tied, np.maximum(lhs, rhs))
 
@@ -194,11 +195,13 @@ def _minimum(lhs: Array, rhs: Array) -> Array:
 
 def _sign(operand: Array) -> Array:
     """Compute the sign; zeros keep theirs, and NaN stays."""
+    # np.sign would make +0 of -0.
     keep = (operand == 0) | np.isnan(operand)
     return np.where(keep, operand, np.copysign(operand.dtype.type(1), operand))
 
 
 def _round_half_away(operand: Array) -> Array:
+    # Not floor(x + 0.5), whose sum rounds: 0.49999997 + 0.5 is 1 in f32.
     whole = np.trunc(operand)  # operand - whole is exact
     one = np.copysign(operand.dtype.type(1), operand)
     return np.where(np.abs(operand - whole) >= 0.5, whole + one, whole)
@@ -313,6 +316,7 @@ def select(pred: Array, on_true: Array, on_false: Array) -> Array:
 
 def complex_(real: Array, imag: Array) -> Array:
     """Combine to real + imag * i."""
+    # real + 1j * imag would add 0 * imag to the real part: NaN for an infinity, and -0 is lost.
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, 1j))
     result.real, result.imag = real, imag
     return result

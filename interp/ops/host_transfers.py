@@ -19,6 +19,7 @@ def send_to_host(operand: Value, channel_id: int) -> None:
             f"a value is sent to the host: pass to_host={{{channel_id}: []}}, which it is"
             " appended to"
         )
+    # A copy, which the caller may change while the program goes on.
     sinks[channel_id].append(copied(operand))
 
 

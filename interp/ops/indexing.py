@@ -26,6 +26,7 @@ def dynamic_slice(
 def dynamic_update_slice(operand: Array, update: Array, *start_indices: Array) -> Array:
     """Replace a window of the operand; its start is clamped so that it lies inside. In a bounded
     dimension that is shorter than the update, the rest of the update is dropped."""
+    # A copy: values are shared, by tuples, constants and the caller's arguments.
     result = np.array(operand)
     inside = update[tuple(map(slice, operand.shape))]
     result[_window(operand, start_indices, inside.shape)] = inside
@@ -82,6 +83,7 @@ def gather(
         dims[axis] = sizes[dimension]
         index[dimension] = index[dimension] + along(axis, rank, sizes[dimension])
     if not operand.size or any(sizes[dimension] == 0 for dimension in gone):
+        # Converted: zero bytes are 2**-127 in f8e8m0fnu, which has no zero, and gets NaN.
         return np.zeros(dims).astype(operand.dtype)
     return np.broadcast_to(operand[tuple(index)], dims)
 

@@ -62,6 +62,7 @@ def _inside(lhs: Array, ragged: int, prefix: tuple[int, ...], group_sizes: Array
     ends = sizes.cumsum(axis=0)
     dims = [1] * lhs.ndim
     if sizes.ndim > 1:
+        # Sizes have the dimensions of `prefix` in its order, the reshape below those of lhs.
         ascending = sorted(range(len(prefix)), key=lambda i: prefix[i])
         sizes, ends = (x.transpose(0, *(i + 1 for i in ascending)) for x in (sizes, ends))
         for axis in prefix:

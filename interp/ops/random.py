@@ -177,6 +177,7 @@ def _philox_of_three(
 
 def _philox(key: int, counter: int, blocks: int) -> Array:
     """Compute PHILOX 4x32-10 for consecutive counters, as u32[blocks, 4]."""
+    # The 128-bit counter as two words: `low` wraps where it is below the word that was added.
     low = np.arange(blocks, dtype=np.uint64) + np.uint64(counter % 2**64)
     carry = (low < np.uint64(counter % 2**64)).astype(np.uint64)
     high = np.uint64(counter >> 64) + carry

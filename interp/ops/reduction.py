@@ -59,6 +59,7 @@ def _reduced_in_order(
     state = [np.broadcast_to(init, dims) for init in inits]
     if to_apply.monoid == "multiply" and type_of(inputs[0]) in (F32, F64):
         state = [product_in_order(elements[0], state[0])]
+    # Not complex: `same_bits`, which finds where a run changes something, does not take those.
     elif steps > _STEPS_PER_RESULT * math.prod(dims) and not any(
         x.dtype.kind == "c" for x in state
     ):
@@ -83,6 +84,7 @@ def _folded_in_runs(
         same = [same_bits(x, y).reshape(len(run[0]), -1).all(axis=1) for x, y in zip(before, after)]
         changes = np.flatnonzero(~np.logical_and.reduce(same))
         if len(changes):
+            # What follows the first change was computed from an old state, and is dropped.
             length = int(changes[0]) + 1
             state = [x[length - 1, ...] for x in after]
             step += length
@@ -179,6 +181,7 @@ def selected(
     for step in steps_of(window, operand.shape):
         elements = np.ix_(*(x.ravel()[part] for x, part in zip(step.elements, common)))
         candidate = operand[elements]
+        # Until a window has met an element, `best` is a 0 that is no candidate.
         stays = np.asarray(select(best, candidate)) & (target >= 0)
         taken = step.inside[common] & ~stays
         best = np.where(taken, candidate, best)
