@@ -17,6 +17,13 @@ class Literal:
     shape: Shape
     value: np.ndarray | tuple[Literal, ...] | None
 
+    def __post_init__(self) -> None:
+        # A view, as the array itself may be its maker's to write on.
+        if isinstance(self.value, np.ndarray) and self.value.flags.writeable:
+            view = self.value.view()
+            view.flags.writeable = False
+            object.__setattr__(self, "value", view)
+
     def __eq__(self, other: object) -> bool:
         """Compare shapes and bits (a NaN equals the same NaN; -0 differs from 0)."""
         if not isinstance(other, Literal) or self.shape != other.shape:

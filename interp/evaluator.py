@@ -112,7 +112,7 @@ def evaluated(
             result = evaluation.result(mine, settings.seed)
         try:
             # Ranks share arrays: an all-reduce gives the same one to every member.
-            return own(result, mine) if ranks.size == 1 else copied(result)
+            return own(result) if ranks.size == 1 else copied(result)
         except MemoryError as error:
             shape = module.entry.root_instruction.shape
             raise Unsupported(f"the result {shape} does not fit into memory") from error

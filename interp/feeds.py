@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from hlo.errors import ArgumentError
 from hlo.types import Shape
-from interp.values import Value, conforms, described, from_caller
+from interp.values import Value, conforms, copied, described, from_caller
 
 
 class Outfeed(Protocol):
@@ -35,7 +35,7 @@ class HostItems:
         needed. ArgumentError if there is none, or not of the ``wanted`` shape."""
         while len(self.taken) < number:
             for item in self.waiting:
-                self.taken.append(from_caller(item))
+                self.taken.append(copied(from_caller(item)))
                 break
             else:
                 raise ArgumentError(

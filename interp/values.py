@@ -5,7 +5,7 @@ An array of a bounded shape has its actual size.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,8 @@ def mapped(function: Callable[[Value], Value], value: Value) -> Value:
 
 
 def from_caller(value: Value) -> Value:
-    """Convert numbers and lists of a caller to arrays."""
-    return mapped(lambda array: None if array is None else np.asarray(array), value)
+    """Convert numbers and lists of a caller to arrays: views, which :func:`own` copies."""
+    return mapped(lambda array: None if array is None else np.asarray(array).view(), value)
 
 
 def conforms(value: Value, shape: Shape) -> bool:
@@ -69,24 +69,32 @@ def described(value: Value) -> str:
     """Format a value's types and sizes, for messages."""
     if isinstance(value, tuple):
         return f"({', '.join(map(described, value))})"
-    return "a token" if value is None else f"{value.dtype}[{','.join(map(str, value.shape))}]"
+    if value is None:
+        return "a token"
+    if not isinstance(value, np.ndarray):  # which a caller's function may return
+        return f"a Python {type(value).__name__}"
+    return f"{value.dtype}[{','.join(map(str, value.shape))}]"
 
 
-def own(value: Value, arguments: Sequence[Value]) -> Value:
-    """Copy arrays that are not row-major, or share memory with arguments or constants."""
+def own(value: Value) -> Value:
+    """Copy arrays that are not row-major, or share memory with each other, arguments or
+    constants."""
+    given: set[int] = set()
 
     def owned(array: Value) -> Value:
         if array is None:
             return None
-        # A view does not own its data; the literals that the parser reads are not writeable.
+        # A view, as arguments are, does not own its data; literals are not writeable.
         flags = array.flags
-        fresh = flags.owndata and flags.writeable and flags.c_contiguous
-        taken = any(array is argument for argument in arguments)
-        return array if fresh and not taken else np.array(array, order="C")
+        fresh = flags.owndata and flags.writeable and flags.c_contiguous and id(array) not in given
+        given.add(id(array))
+        return array if fresh else np.array(array, order="C")
 
     return mapped(owned, value)
 
 
 def copied(value: Value) -> Value:
     """Copy all arrays of a value."""
-    return mapped(lambda array: None if array is None else np.array(array, order="C"), value)
+    return mapped(
+        lambda leaf: np.array(leaf, order="C") if isinstance(leaf, np.ndarray) else leaf, value
+    )

@@ -19,7 +19,7 @@ from hlo.walk import Callee
 from interp import bounded_arrays
 from interp.lapack import routines, untyped_calls
 from interp.ops import indexing
-from interp.values import Value
+from interp.values import Value, copied
 
 __all__ = ("custom_call",)
 
@@ -55,8 +55,10 @@ def custom_call(
     del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
     del padding_type, literal, operand_precision, schedule, api_version
     target = target_of(custom_call_target)
-    if target is TARGETS.get(custom_call_target):  # of a caller's function nothing is known
-        require_fitting(custom_call_target, operand_shapes, shape, backend_config)
+    if target is not TARGETS.get(custom_call_target):
+        # Nothing is known of a caller's function: it may keep what it returns, and write on it.
+        return copied(target(operands, shape, backend_config))
+    require_fitting(custom_call_target, operand_shapes, shape, backend_config)
     return target(operands, shape, backend_config)
 
 

@@ -42,7 +42,7 @@ def infeed(token: Value, *, shape: Shape, infeed_config: str = "") -> Value:
     if items is None:
         raise ArgumentError(f"{wanted} is to be infed: pass infeed=[…], its items in order")
     for item in items:
-        value = from_caller(item)
+        value = copied(from_caller(item))  # the caller may use its buffer again
         if not conforms(value, wanted):
             raise ArgumentError(f"{wanted} is to be infed, the next item is {described(value)}")
         return value, None

@@ -9,6 +9,8 @@ import pytest
 
 import hlo
 from hlo.errors import ArgumentError, OutOfFuel, Unsupported, VerifyError
+from hlo.passes.dead_code import dead_code
+from hlo.passes.simplify import simplify
 from interp import evaluate
 
 LOOP = """HloModule loop
@@ -204,6 +206,32 @@ ENTRY main { x = f32[2] parameter(0)
     assert first is not x and not np.shares_memory(first, x)
     first[0] = 9  # it is writeable
     assert x[0] == 1 and not np.shares_memory(first, second)
+
+
+def test_results_share_nothing_with_parts_of_arguments_or_each_other() -> None:
+    text = """HloModule parts
+ENTRY main { p = (f32[2], f32[3]) parameter(0)
+  x = f32[2] get-tuple-element(p), index=0
+  n = f32[2] negate(x)
+  ROOT t = (f32[2], f32[2], f32[2]) tuple(x, n, n) }
+"""
+    given = f32(1, 2)
+    whole, first, second = run(text, (given, f32(1, 2, 3)))  # type: ignore[misc]
+    assert whole.flags.writeable and not np.shares_memory(whole, given)
+    assert not np.shares_memory(first, second)
+
+
+def test_results_share_nothing_with_constants_that_passes_make() -> None:
+    text = """HloModule made
+ENTRY main { c = s32[3] constant({1,2,3})
+  ROOT s = s32[2] slice(c), slice={[0:2]} }
+"""
+    module = dead_code(simplify(hlo.parse(text)))
+    assert [i.opcode for i in module.entry.instructions] == ["constant"]
+    for _ in range(2):
+        result = evaluate(module)
+        assert result.tolist() == [1, 2]
+        result[:] = 99
 
 
 def test_instructions_without_use_are_skipped() -> None:

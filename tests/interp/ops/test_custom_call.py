@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hlo
+from hlo.errors import VerifyError
 from hlo.types import ELEMENT_TYPES, ArrayShape, Shape, TupleShape, element_type_of
 from interp import evaluate
 from interp.ops import custom_call as calls
@@ -29,6 +30,26 @@ def array(name: str, *dims: int) -> ArrayShape:
 def test_markers_are_their_operand() -> None:
     x = np.ones(2, np.float32)
     assert called("Sharding", array("f32", 2), x) is x
+
+
+ASKS = hlo.parse("""HloModule asks
+ENTRY e {
+  p = f32[2] parameter(0)
+  ROOT c = f32[2] custom-call(p), custom_call_target="kept"
+}
+""")
+
+
+def test_a_function_may_keep_what_it_returns() -> None:
+    kept = np.ones(2, np.float32)
+    result = evaluate(ASKS, kept, custom_calls={"kept": lambda *given: kept})
+    assert result.tolist() == [1, 1] and result is not kept
+
+
+@pytest.mark.parametrize(("value", "said"), [(1.0, "a Python float"), ([1, 2], "a Python list")])
+def test_a_function_must_return_arrays(value: object, said: str) -> None:
+    with pytest.raises(VerifyError, match=f"the result is {said}, not f32"):
+        evaluate(ASKS, np.ones(2, np.float32), custom_calls={"kept": lambda *given: value})
 
 
 def test_topk_takes_k_from_its_shape() -> None:

@@ -1,5 +1,6 @@
 """send and recv with ``is_host_transfer``: queues of the caller, by channel."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,29 @@ def test_the_host_may_answer() -> None:
     answers = (out[0] * factor for factor in (5, 3))
     result = interp.evaluate(MODULE, x, from_host={3: answers}, to_host={2: out})
     assert result.tolist() == [2, 4] and out[0] is not x
+
+
+def test_the_caller_may_use_a_buffer_again() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  t = token[] after-all()
+  a = (f32[2], token[]) infeed(t)
+  u = token[] get-tuple-element(a), index=1
+  b = (f32[2], token[]) infeed(u)
+  x = f32[2] get-tuple-element(a), index=0
+  y = f32[2] get-tuple-element(b), index=0
+  ROOT r = (f32[2], f32[2]) tuple(x, y)
+}
+""")
+    buffer = numbers(0, 0)
+
+    def items() -> Iterator[np.ndarray]:
+        for number in range(2):
+            buffer[:] = number
+            yield buffer
+
+    x, y = interp.evaluate(module, infeed=items())
+    assert x.tolist() == [0, 0] and y.tolist() == [1, 1] and not np.shares_memory(y, buffer)
 
 
 def test_each_rank_has_its_own_queues() -> None:
