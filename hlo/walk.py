@@ -20,13 +20,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import MONOID, having
+from hlo.opcodes import EFFECT, ELEMENTWISE, MONOID, STRUCTURAL, having, of_family
 from hlo.types import Shape, TupleShape
 
 V = TypeVar("V")
 R = TypeVar("R")
 
 _MONOIDS = having(MONOID)
+_EFFECTS = having(EFFECT)
+_OF_ELEMENTS = of_family(ELEMENTWISE) | having(STRUCTURAL)
 
 
 @lru_cache(maxsize=1024)
@@ -39,11 +41,23 @@ def function_name(opcode: str) -> str:
 
 def monoid(computation: Computation) -> str | None:
     """Return the opcode of a computation that is a single ``op(parameter 0, parameter 1)``, in
-    either order, of a monoid; else None."""
+    either order, of a monoid, with no effect beside it; else None."""
     root = computation.root_instruction
     parameters = [p.name for p in computation.parameters]
     of_both = len(parameters) == 2 and sorted(root.operands) == sorted(parameters)
-    return root.opcode if of_both and root.opcode in _MONOIDS else None
+    if (
+        not of_both
+        or root.opcode not in _MONOIDS
+        or any(map(has_own_effect, computation.instructions))
+    ):
+        return None
+    return root.opcode
+
+
+def has_own_effect(instruction: Instruction) -> bool:
+    """Return whether an instruction has side effects, whatever those that it calls do."""
+    is_declared = instruction.attributes.get("custom_call_has_side_effect")
+    return bool(is_declared) or instruction.opcode in _EFFECTS
 
 
 @dataclass(frozen=True)
@@ -60,6 +74,12 @@ class Callee(Generic[V]):
     def monoid(self) -> str | None:
         """Return add, multiply, maximum, … if the computation is just that, else None."""
         return monoid(self.computation)
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Return whether the computation has neither effects nor loops, so that it may be applied
+        to more than its operands, or more often than needed."""
+        return all(i.opcode in _OF_ELEMENTS for i in self.computation.instructions)
 
     def bundled(self, results: Sequence[R]) -> R | tuple[R, ...]:
         """Return the results of a fold: a tuple if the computation returns one, also of one result

@@ -6,22 +6,15 @@ from collections.abc import Mapping
 
 from hlo.errors import Unsupported, VerifyError
 from hlo.module import Instruction, Module
-from hlo.opcodes import EFFECT, having
-from hlo.walk import called
+from hlo.walk import called, has_own_effect
 
 # A level of calls takes six Python frames, and Python allows a thousand.
 _DEEPEST_CALLS = 80
 
-_EFFECTS = having(EFFECT)
-
 
 def is_effect(instruction: Instruction, effects: Mapping[str, bool]) -> bool:
     """Test whether an instruction has a side effect, itself or in a computation that it calls."""
-    return (
-        instruction.opcode in _EFFECTS
-        or bool(instruction.attributes.get("custom_call_has_side_effect"))
-        or any(effects[name] for name in called(instruction))
-    )
+    return has_own_effect(instruction) or any(effects[name] for name in called(instruction))
 
 
 def checked_calls(module: Module) -> Mapping[str, bool]:

@@ -56,7 +56,7 @@ from backend_c.lower.views import span
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rows import Kind, Rows, reductions
 from hlo.types import ArrayShape, leaves
-from hlo.walk import call, function_name, keywords, live, op_of, walk
+from hlo.walk import call, function_name, has_own_effect, keywords, live, op_of, walk
 
 _SHARED_ROW = 1024  # elements of a row that keep the threads of a block busy
 
@@ -246,7 +246,8 @@ class KernelBuilder:
         writer: Writer | None,
     ) -> Value:
         """Return the readers of a computation's root; () for a hero, whose loops are written."""
-        needed = live(computation, lambda instruction: False)
+        # Effects of a computation per element are needed, so that they are refused, not lost.
+        needed = live(computation, lambda one: writer is None and has_own_effect(one))
         order = [i for i in computation.instructions if i.name in needed]
         shapes = {i.name: i.shape for i in order}
         numbers = {i.name: number for number, i in enumerate(computation.instructions)}

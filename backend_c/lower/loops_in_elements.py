@@ -16,10 +16,9 @@ from backend_c.per_element.storage import Storage, as_shaped, local_writer
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Instruction
-from hlo.passes.effects import has_own_effect
 from hlo.passes.fusion_decisions import MOST_OPERATIONS
 from hlo.types import ArrayShape, Shape, array_leaves
-from hlo.walk import call, function_name
+from hlo.walk import call, function_name, has_own_effect
 
 
 def is_nested(columns: Columns, instruction: Instruction) -> bool:

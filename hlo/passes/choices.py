@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import COLLECTIVE, INDEXING, REDUCTION, of_family
-from hlo.passes.effects import has_own_effect
 from hlo.types import ArrayShape
-from hlo.walk import called
+from hlo.walk import called, has_own_effect
 
 # A decision: what applies computations to single elements (of scan they take slices).
 APPLYING = (of_family(REDUCTION) | of_family(INDEXING) | of_family(COLLECTIVE) | {"map"}) - {"scan"}

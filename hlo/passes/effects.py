@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hlo.module import Instruction, Module
-from hlo.opcodes import EFFECT, having
-from hlo.walk import called
-
-_EFFECTS = having(EFFECT)
-
-
-def has_own_effect(instruction: Instruction) -> bool:
-    """Return whether an instruction has side effects, whatever those that it calls do."""
-    is_declared = instruction.attributes.get("custom_call_has_side_effect")
-    return bool(is_declared) or instruction.opcode in _EFFECTS
+from hlo.walk import called, has_own_effect
 
 
 def effects(module: Module) -> Callable[[Instruction], bool]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlo.module import Computation, Instruction
-from hlo.passes.effects import has_own_effect
 from hlo.verification.async_chains import Fault
 from hlo.verification.execution_threads import MAIN, thread_of_start
+from hlo.walk import has_own_effect
 
 # Annotations of an async-start whose computation may be longer: a group of collectives, or a
 # stream.

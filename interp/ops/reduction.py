@@ -60,8 +60,10 @@ def _reduced_in_order(
     if to_apply.monoid == "multiply" and type_of(inputs[0]) in (F32, F64):
         state = [product_in_order(elements[0], state[0])]
     # Not complex: `same_bits`, which finds where a run changes something, does not take those.
-    elif steps > _STEPS_PER_RESULT * math.prod(dims) and not any(
-        x.dtype.kind == "c" for x in state
+    elif (
+        steps > _STEPS_PER_RESULT * math.prod(dims)
+        and to_apply.is_elementwise  # effects would happen too often, and loops might not end
+        and not any(x.dtype.kind == "c" for x in state)
     ):
         state = _folded_in_runs(to_apply, state, elements)
     else:
@@ -103,6 +105,19 @@ def _applied(
     return [np.broadcast_to(part, one.shape) for part, one in zip(parts, state, strict=True)]
 
 
+def _applied_where(
+    inside: Array, to_apply: Callee[Value], state: Sequence[Array], others: Sequence[Array]
+) -> list[Array]:
+    """Apply one step to the folds that it is a step of, and to no other: one may have effects, or
+    not end."""
+    where = np.broadcast_to(inside, state[0].shape)
+    after = _applied(to_apply, [x[where] for x in state], [x[where] for x in others])
+    result = [np.array(x) for x in state]
+    for whole, part in zip(result, after, strict=True):
+        whole[where] = part
+    return result
+
+
 def reduce_window(
     *operands: Array,
     to_apply: Callee[Value],
@@ -121,8 +136,12 @@ def reduce_window(
     dims = tuple(map(positions, window.dimensions, inputs[0].shape))
     state = [np.broadcast_to(init, dims) for init in inits]
     for step in steps_of(window, inputs[0].shape):
-        after = _applied(to_apply, state, [x[step.elements] for x in inputs])
-        state = [np.where(step.inside, new, old) for new, old in zip(after, state)]
+        elements = [x[step.elements] for x in inputs]
+        if to_apply.is_elementwise:
+            after = _applied(to_apply, state, elements)
+            state = [np.where(step.inside, new, old) for new, old in zip(after, state)]
+        else:
+            state = _applied_where(step.inside, to_apply, state, elements)
     return to_apply.bundled([np.array(x) for x in state])
 
 
@@ -182,8 +201,9 @@ def selected(
         elements = np.ix_(*(x.ravel()[part] for x, part in zip(step.elements, common)))
         candidate = operand[elements]
         # Until a window has met an element, `best` is a 0 that is no candidate.
-        stays = np.asarray(select(best, candidate)) & (target >= 0)
-        taken = step.inside[common] & ~stays
+        taken = np.array(np.broadcast_to(step.inside[common], dims))
+        compared = taken & (target >= 0)
+        taken[compared] = ~np.asarray(select(best[compared], candidate[compared]))
         best = np.where(taken, candidate, best)
         target = np.where(taken, numbers[elements], target)
     return target

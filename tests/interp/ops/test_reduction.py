@@ -11,7 +11,9 @@ from fraction_sums import hard_arrays, same_bits
 from hypothesis import given
 from hypothesis import strategies as st
 
+import backend_c
 from hlo.attributes import Window, WindowDimension
+from hlo.errors import Unsupported
 from hlo.text.parser import parse
 from hlo.types import ELEMENT_TYPES, F32, S32, ElementType
 from hlo.values import Array
@@ -25,6 +27,7 @@ class Computation:
 
     def __init__(self, function: Callable[..., Any], monoid: str | None = None) -> None:
         self.function, self.monoid = function, monoid
+        self.is_elementwise = True
 
     def __call__(self, *arguments: Array) -> Any:
         with np.errstate(all="ignore"):
@@ -301,3 +304,75 @@ def test_only_an_addition_alone_is_an_exact_sum() -> None:
     ones = np.ones(300, ELEMENT_TYPES["bf16"].numpy)
     exact, steps = evaluate(parse(PROGRAM), ones, ones[0] - ones[0])
     assert (float(exact), float(steps)) == (300.0, 256.0)  # 256 + 1 is 256 in bf16
+
+
+EFFECTS = """
+HloModule effects
+chosen {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  s = u64[2] rng-get-and-update-state(), delta=1
+  ROOT c = f32[] OP(a, b)
+}
+ENTRY main {
+  x = f32[200] iota(), iota_dimension=0
+  zero = f32[] constant(0)
+  y = FOLD
+  after = u64[2] rng-get-and-update-state(), delta=1
+  ROOT both = (SHAPE, u64[2]) tuple(y, after)
+}
+"""
+REDUCE = "reduce(x, zero), dimensions={0}, to_apply=chosen"
+WINDOWS = "reduce-window(x, zero), window={size=2 pad=1_1 stride=3}, to_apply=chosen"
+
+
+@pytest.mark.parametrize("opcode", ["add", "maximum", "subtract"])
+@pytest.mark.parametrize(
+    ("fold", "shape", "elements"), [(REDUCE, "f32[]", 200), (WINDOWS, "f32[67]", 133)]
+)
+def test_effects_happen_once_for_each_element(
+    opcode: str, fold: str, shape: str, elements: int
+) -> None:
+    text = EFFECTS.replace("OP", opcode).replace("FOLD", f"{shape} {fold}").replace("SHAPE", shape)
+    _, (draws, _) = evaluate(parse(text))
+    assert draws == elements
+    with pytest.raises(Unsupported, match="inside a computation that is called per element"):
+        backend_c.compile(parse(text))
+
+
+ENDLESS = """
+HloModule endless
+is_left {
+  n = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(n), index=0
+  zero = s32[] constant(0)
+  ROOT more = pred[] compare(i, zero), direction=NE
+}
+less {
+  n = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(n), index=0
+  k = s32[] get-tuple-element(n), index=1
+  j = s32[] subtract(i, k)
+  ROOT next = (s32[], s32[]) tuple(j, k)
+}
+doubled {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  init = (s32[], s32[]) tuple(a, b)
+  last = (s32[], s32[]) while(init), condition=is_left, body=less
+  zero = s32[] get-tuple-element(last), index=0
+  twice = s32[] add(b, b)
+  ROOT next = s32[] subtract(twice, zero)
+}
+ENTRY main {
+  x = s32[100] parameter(0)
+  init = s32[] constant(2)
+  ROOT y = s32[] reduce(x, init), dimensions={0}, to_apply=doubled
+}
+"""
+
+
+def test_loops_run_for_states_that_there_are_alone() -> None:
+    """The state before an element is a multiple of it; from any other the loop would pass 0 by."""
+    elements = np.array([1] * 9 + [2] + [4] * 90, np.int32)
+    assert evaluate(parse(ENDLESS), elements, fuel=10_000) == 8
