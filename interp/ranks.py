@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from hlo.module import Instruction, Module
 from hlo.ranks import declared, knows_ranks
 from hlo.replica_groups import Groups
 from interp.feeds import Feeds, RankFeeds, feeds_per_rank
+from interp.parcels import Channel, Place
 from interp.values import Value
 
 V = TypeVar("V")
@@ -44,35 +45,12 @@ class Wait:
 
 
 @dataclass(slots=True)
-class Parcel:
-    """A value on its way from a ``send`` to a ``recv``."""
-
-    value: Value  # None once it is received
-    source: Rank
-    place: str
-
-    def take(self) -> Value:
-        """Remove and return the value."""
-        value, self.value = self.value, None
-        return value
-
-
-@dataclass(slots=True)
-class Channel:
-    """The queue of one channel between two ranks: the n-th sent is the n-th received."""
-
-    sent: list[Parcel] = field(default_factory=list)
-    senders: list[Rank] = field(default_factory=list)
-    receivers: list[Rank] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class _Meeting:
     """A rendezvous of a group at one instruction: the members' operands and results."""
 
     agreement: Mapping[str, str]
     first: Rank
-    place: str
+    place: Place
     given: dict[int, Value] = field(default_factory=dict)
     results: dict[int, Value] = field(default_factory=dict)
     is_over: bool = False
@@ -110,8 +88,8 @@ class Ranks:
             self._require_delivered()
             return results
         with ThreadPoolExecutor(self.size) as pool:
-            futures = [pool.submit(self._take_part, rank, body) for rank in self.members]
             try:
+                futures = self._started(pool, body)
                 self._turns[0].release()
                 self._done(futures)
             finally:
@@ -125,6 +103,17 @@ class Ranks:
         if isinstance(error, Error) and not isinstance(error, CollectiveError):
             raise type(error)(f"{self.members[self._failed]}: {error}") from error
         raise error
+
+    def _started(self, pool: ThreadPoolExecutor, body: Callable[[Rank], V]) -> list[Future[V]]:
+        """Start the thread of each rank, in a copy of the caller's context; Unsupported if the
+        system has no more of them."""
+        try:
+            return [
+                pool.submit(copy_context().run, self._take_part, rank, body)
+                for rank in self.members
+            ]
+        except RuntimeError as error:
+            raise Unsupported(f"{self.size} ranks take a thread each: {error}") from error
 
     def _done(self, futures: Sequence[Future[V]]) -> None:
         for future in futures:
@@ -150,8 +139,8 @@ class Ranks:
 
     def _require_delivered(self) -> None:
         for channel in self.channels.values():
-            if len(channel.sent) > len(channel.receivers):
-                parcel = channel.sent[len(channel.receivers)]
+            if channel.sent > channel.received:
+                parcel = channel.waiting[channel.received + 1]
                 raise CollectiveError(
                     f"nobody receives what {parcel.source} sends at {parcel.place}"
                 )
@@ -286,14 +275,9 @@ class Rank:
         self.ranks.check()
 
     @property
-    def place(self) -> str:
-        """Format the current instruction and its line, for messages."""
-        instruction, text = self.instruction, self.ranks.module.text
-        if instruction is None:
-            return "its begin"
-        line = text.count("\n", 0, instruction.offset) + 1
-        at_line = f" (line {line})" if 0 <= instruction.offset <= len(text) and text else ""
-        return f"%{instruction.name} = {instruction.opcode}{at_line}"
+    def place(self) -> Place:
+        """Return the current instruction as a place."""
+        return Place(self.ranks.module, self.instruction)
 
     def site(self, channel: int | None) -> object:
         """Return the key of a rendezvous: the channel, else the current instruction."""

@@ -9,8 +9,9 @@ error at the end. Host transfers are between a rank and the caller
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from hlo.types import Shape, TupleShape
 from hlo.values import Array
 from interp.feeds import HostItems
 from interp.ops.host_transfers import host_items, send_to_host
-from interp.ranks import Channel, Parcel, Rank, Wait, current
+from interp.parcels import Channel, Parcel, Place
+from interp.ranks import Rank, Wait, current
 from interp.values import Value, conforms, described, zeros
 
 __all__ = ["recv", "recv_done", "send", "send_done"]
@@ -34,7 +36,7 @@ class _Reception:
     channel: Channel | HostItems | None
     number: int
     shape: Shape
-    place: str
+    place: Place
 
 
 def _ends(rank: Rank, channel_id: int | None, attributes: str) -> list[tuple[int, int]] | None:
@@ -66,10 +68,9 @@ def _named(channel_id: int | None) -> str:
     return "the channel without an id" if channel_id is None else f"channel {channel_id}"
 
 
-def _only(members: list[Rank], what: str, channel_id: int | None) -> None:
-    others = {member.number for member in members}
-    if len(others) > 1:
-        numbers = ", ".join(map(str, sorted(others)))
+def _only(members: set[int], what: str, channel_id: int | None) -> None:
+    if len(members) > 1:
+        numbers = ", ".join(map(str, sorted(members)))
         raise CollectiveError(
             f"ranks {numbers} all {what} {_named(channel_id)}, which has no"
             " _xla_send_recv_source_target_pairs to say who is with whom"
@@ -91,8 +92,7 @@ def send(
         return operand, np.zeros((), np.uint32), None
     rank = current()
     for channel in _channels(rank, channel_id, frontend_attributes, 0):
-        channel.sent.append(Parcel(operand, rank, rank.place))
-        channel.senders.append(rank)
+        channel.send(Parcel(operand, rank, rank.place))
         _only(channel.senders, "send through", channel_id)
     return operand, np.zeros((), np.uint32), None
 
@@ -102,17 +102,6 @@ def send_done(
 ) -> Value:
     """Return a token at once. A value that nobody receives is an error at the end of the run."""
     del operand, channel_id, is_host_transfer
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    """The condition that a list has reached this length."""
-
-    items: list[Any]
-    number: int
-
-    def __call__(self) -> bool:
-        return len(self.items) >= self.number
 
 
 def recv(
@@ -142,9 +131,9 @@ def _from_rank(rank: Rank, wanted: Shape, channel_id: int | None, attributes: st
     if len(channels) > 1:
         raise CollectiveError(f"several ranks send to {rank} through {_named(channel_id)}")
     for channel in channels:
-        channel.receivers.append(rank)
+        number = channel.begin_reception(rank)
         _only(channel.receivers, "receive from", channel_id)
-        return _Reception(channel, len(channel.receivers), wanted, rank.place)
+        return _Reception(channel, number, wanted, rank.place)
     return _Reception(None, 0, wanted, rank.place)
 
 
@@ -162,12 +151,12 @@ def recv_done(
         return operand[0], None
     if isinstance(channel, HostItems):
         return channel.item(reception.number, reception.shape, channel_id or 0), None
-    awaited = _Count(channel.sent, reception.number)
-    rank.wait(Wait(awaited, lambda: f"a send through {_named(channel_id)}"))
-    parcel = channel.sent[reception.number - 1]
+    has_come = partial(operator.contains, channel.waiting, reception.number)
+    rank.wait(Wait(has_come, lambda: f"a send through {_named(channel_id)}"))
+    parcel = channel.waiting.pop(reception.number)
     if not conforms(parcel.value, reception.shape):
         raise CollectiveError(
             f"{parcel.source} sends {described(parcel.value)} at {parcel.place}, and {rank}"
             f" receives {reception.shape} at {reception.place}"
         )
-    return parcel.take(), None
+    return parcel.value, None
