@@ -58,17 +58,18 @@ def ragged_dot(
 
 def _inside(lhs: Array, ragged: int, prefix: tuple[int, ...], group_sizes: Array) -> Array:
     """Make masks of the elements of lhs in each group, stacked along the first dimension."""
-    sizes = np.moveaxis(group_sizes.astype(np.int64), -1, 0)
+    # Python's integers, as sums of sizes may be beyond any of NumPy's.
+    sizes = np.moveaxis(group_sizes.astype(object), -1, 0)
     ends = sizes.cumsum(axis=0)
+    first, last = (np.clip(x, 0, lhs.shape[ragged]).astype(np.int64) for x in (ends - sizes, ends))
     dims = [1] * lhs.ndim
-    if sizes.ndim > 1:
+    if first.ndim > 1:
         # Sizes have the dimensions of `prefix` in its order, the reshape below those of lhs.
         ascending = sorted(range(len(prefix)), key=lambda i: prefix[i])
-        sizes, ends = (x.transpose(0, *(i + 1 for i in ascending)) for x in (sizes, ends))
+        first, last = (x.transpose(0, *(i + 1 for i in ascending)) for x in (first, last))
         for axis in prefix:
             dims[axis] = lhs.shape[axis]
-    last = ends.reshape(len(ends), *dims)
-    first = last - sizes.reshape(last.shape)
+    first, last = (x.reshape(len(x), *dims) for x in (first, last))
     place = np.arange(lhs.shape[ragged]).reshape(
         [-1 if d == ragged else 1 for d in range(lhs.ndim)]
     )

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from backend_c.ir import bounded_elements, nest
 from backend_c.ir import index as ix
 from backend_c.ir.element import Element, array_reader
-from backend_c.ir.loop_ir import INDEX, Constant, Expr
+from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from hlo.types import PRED, S64, ArrayShape
+from hlo.types import PRED, S64, U64, ArrayShape
 
 
 class GroupBounds:
@@ -28,21 +28,38 @@ class GroupBounds:
             total = scope.mutable(S64, Constant(S64, 0))
             with scope.loop(self.groups) as group:
                 place = ix.add(ix.multiply(row, self.groups), group)
-                size = apply("convert", sizes.at(*index, group), type=S64)
+                size = scope.bind(_as_s64(sizes.at(*index, group)))
                 scope.store(starts, place, total)
                 # A size below zero moves the next group back, over the one before: both count
                 # there.
-                scope.assign(total, apply("add", total, size))
+                scope.assign(total, _saturated_sum(total, size, scope))
                 scope.store(ends, place, total)
 
     def inside(self, prefix: Sequence[Expr], group: Expr, position: Expr) -> tuple[Expr, ...]:
         """Return the conditions under which a position belongs to a group."""
         index = (*prefix, group) if self._outer else (group,)
-        start, end = (
-            apply("convert", bounds.at(*index), type=INDEX) for bounds in (self._starts, self._ends)
-        )
+        start, end = (bounds.at(*index) for bounds in (self._starts, self._ends))
+        place = apply("convert", position, type=S64)  # bounds may be beyond a narrow index
         return (
-            apply("compare-LE", start, position, type=PRED),
-            apply("compare-LT", position, end, type=PRED),
+            apply("compare-LE", start, place, type=PRED),
+            apply("compare-LT", place, end, type=PRED),
             *bounded_elements.inside([group], [self.actual], [self.groups]),
         )
+
+
+def _as_s64(size: Expr) -> Expr:
+    """Convert a size to s64, saturating."""
+    if size.type is U64:
+        size = apply("minimum", size, Constant(U64, 2**63 - 1))
+    return apply("convert", size, type=S64)
+
+
+def _saturated_sum(total: Expr, size: Expr, scope: Scope) -> Expr:
+    """Add a size of a group, or return the largest number of s64 if the sum is beyond."""
+    whole = scope.bind(apply("add", total, size))
+    wraps = apply(
+        "and",
+        apply("compare-GT", size, Constant(S64, 0), type=PRED),
+        apply("compare-LT", whole, total, type=PRED),
+    )
+    return apply("select", wraps, Constant(S64, 2**63 - 1), whole, type=S64)
