@@ -3,7 +3,7 @@ values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,12 @@ from hlo.types import Shape, TupleShape
 
 Array = np.ndarray[Any, Any]  # of any shape and element type
 Value = np.ndarray | tuple["Value", ...]
+
+
+def zeros_of(dims: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Make an array of zeros, or of NaN in f8e8m0fnu, which has no zero."""
+    # Converted, not made of zero bytes, which are the number 2**-127 in f8e8m0fnu.
+    return np.full(dims, np.zeros((), np.int8).astype(dtype))
 
 
 def arrays_of(value: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from hlo.errors import Unsupported
 from hlo.module import Instruction, Module
 from hlo.opcodes import SIZED, having
 from hlo.types import ArrayShape, Shape, TupleShape, is_bounded
-from hlo.values import Array
+from hlo.values import Array, zeros_of
 from hlo.walk import called
 from interp.values import Value
 
@@ -138,8 +138,7 @@ def resized(array: Array, dims: Sequence[int]) -> Array:
         return array
     if any(n < m for n, m in zip(array.shape, dims, strict=True)):
         _tell_open("an array that grows")
-    # Converted, not made of zero bytes, which are the number 2**-127 in f8e8m0fnu.
-    result = np.zeros(dims, np.int8).astype(array.dtype)
+    result = zeros_of(dims, array.dtype)
     common = tuple(slice(min(pair)) for pair in zip(array.shape, dims, strict=True))
     result[common] = array[common]
     return result

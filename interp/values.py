@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.values import zeros_of
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
 
@@ -58,11 +59,11 @@ def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
 
 
 def zeros(shape: Shape) -> Value:
-    """Make a value of zeros of a shape."""
+    """Make a value of zeros of a shape (NaN in f8e8m0fnu, which has no zero)."""
     if isinstance(shape, TupleShape):
         return tuple(map(zeros, shape.elements))
     element_type = shape.element_type
-    return np.zeros(shape.dims, element_type.numpy) if element_type.is_array else None
+    return zeros_of(shape.dims, element_type.numpy) if element_type.is_array else None
 
 
 def described(value: Value) -> str:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from backend_c.elemental.data_movement import all_of
 from backend_c.elemental.indexing import dynamic_slice, dynamic_update_slice
 from backend_c.ir import index as ix
-from backend_c.ir.element import Element, Value, scalar
+from backend_c.ir.element import Element, Value, scalar, zero
 from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.errors import Unsupported
 from hlo.permuted_slices import placed_slices
 from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs, expanded
-from hlo.types import PRED, U32, ArrayShape, ElementType, Shape, TupleShape
+from hlo.types import PRED, U32, ArrayShape, Shape, TupleShape
 from hlo.walk import Callee
 
 __all__ = [
@@ -204,16 +202,9 @@ def collective_permute(
 
 
 def _zeros(operand: Element) -> Element:
-    """result[i] = the value whose bits are all zero, which is not 0 in every float type."""
-    zero = Constant(operand.shape.element_type, _zero(operand.shape.element_type))
-    return Element(operand.shape, lambda *index: zero, operand.sizes)
-
-
-def _zero(element_type: ElementType) -> bool | int | float | complex:
-    """Return the value whose bits are all zero, which is not 0 in every float type (f8e8m0fnu)."""
-    kinds: dict[str, type[bool | int | float | complex]]
-    kinds = {"pred": bool, "float": float, "complex": complex}
-    return kinds.get(element_type.kind, int)(np.zeros((), element_type.numpy)[()])
+    """result[i] = 0, or NaN in a type that has no zero."""
+    nothing = zero(operand.shape.element_type)
+    return Element(operand.shape, lambda *index: nothing, operand.sizes)
 
 
 def _tuple(value: Value) -> tuple[Value, ...]:

@@ -34,6 +34,7 @@ from backend_c.lower.plan import (
 from hlo.module import Computation, Module
 from hlo.passes.common_subexpressions import computation_key
 from hlo.types import S32, ArrayShape, Shape, element_type_of
+from hlo.values import zeros_of
 
 
 class Block:
@@ -172,7 +173,7 @@ class Block:
             return tuple(map(self.zeros, shape.elements))
         if not shape.element_type.is_array:
             return ()
-        return self.constant(np.zeros(shape.dims, shape.element_type.numpy))
+        return self.constant(zeros_of(shape.dims, shape.element_type.numpy))
 
     def allocate_like(self, value: Value) -> Value:
         """Allocate buffers of the shapes of another value."""

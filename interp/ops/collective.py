@@ -13,7 +13,7 @@ import numpy as np
 
 from hlo.errors import CollectiveError
 from hlo.replica_groups import ALL_IDS, ReplicaGroups, expanded
-from hlo.values import Array
+from hlo.values import Array, zeros_of
 from hlo.walk import Callee
 from interp.ops.reduction import reduce
 from interp.ranks import Rank, current
@@ -253,7 +253,7 @@ def collective_broadcast(
     group = _group(replica_groups, channel_id, None)
     data = operands[:-1] if has_dynamic_root else operands
     if group is None:
-        return one_or_all([np.zeros_like(array) for array in data])
+        return one_or_all([zeros_of(array.shape, array.dtype) for array in data])
     root = int(operands[-1].ravel()[0]) if has_dynamic_root else 0
     if not 0 <= root < len(group):
         raise CollectiveError(f"{current()}: root {root} of a group of {len(group)} ranks")

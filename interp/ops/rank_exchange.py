@@ -10,7 +10,7 @@ from hlo.errors import ArgumentError, CollectiveError
 from hlo.permuted_slices import placed_slices
 from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs
 from hlo.types import Shape, TupleShape
-from hlo.values import Array
+from hlo.values import Array, zeros_of
 from interp.ops.collective import met, one_or_all, required_group
 from interp.ranks import current
 from interp.values import Value, zeros
@@ -66,7 +66,7 @@ def collective_permute(
     if slice_sizes:
         return _with_slices(operands[1], operands[3], received)
     if received is None:
-        received = tuple(np.zeros_like(array) for array in operands)
+        received = tuple(zeros_of(array.shape, array.dtype) for array in operands)
     return one_or_all(received)
 
 

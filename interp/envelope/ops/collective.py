@@ -82,11 +82,15 @@ def _folded(value: Enclosure | None) -> Enclosure | None:
 
 
 def _zeros(value: Enclosure | None) -> Enclosure | None:
-    """Admit NaN in the type that has no zero, beside the number whose bits are zero: what nobody
-    sends is those bits, or 0 converted to the type."""
-    if value is None or value.element_type.name != WITHOUT_ZERO or budget.current() is budget.EXACT:
+    """Admit, in the type that has no zero, the number whose bits are zero beside NaN: what nobody
+    sends is 0 converted to the type, or those bits."""
+    if value is None or value.element_type.name != WITHOUT_ZERO:
         return value
-    return replace(value, nan=np.ones_like(value.nan))
+    nan = np.ones_like(value.nan)
+    if budget.current() is budget.EXACT:
+        return replace(value, nan=nan)
+    bits = np.zeros(value.shape, value.low.dtype)
+    return Enclosure(bits, bits, nan)
 
 
 def _is_point(value: Value) -> bool:

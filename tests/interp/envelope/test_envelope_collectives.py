@@ -7,10 +7,11 @@ import pytest
 
 import hlo
 import interp
+from hlo.types import ELEMENT_TYPES
 from hlo.values import arrays_of
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.evaluation import enclose
-from interp.envelope.verdict import EQUAL, judged
+from interp.envelope.verdict import EQUAL, WITHIN, judged
 
 _TYPES = "(f32[2], s32[3], f64[])"
 
@@ -37,3 +38,22 @@ def test_a_permutation_of_three_arrays_moves_all_of_them(lines: str, pairs: str)
         array = np.asarray(one)
         assert enclosure.nan.dtype == bool
         assert judged(array, array, enclosure).worst == EQUAL
+
+
+@pytest.mark.parametrize("received", [0, 255], ids=["zero bits", "NaN"])
+def test_nobody_sends_zero_bits_or_nan_where_there_is_no_zero(received: int) -> None:
+    text = """HloModule m
+ENTRY main {
+  x = f8e8m0fnu[1] parameter(0)
+  ROOT r = f8e8m0fnu[1] collective-permute(x), source_target_pairs={}
+}
+"""
+    one, other = (
+        np.array([bits], np.uint8).view(ELEMENT_TYPES["f8e8m0fnu"].numpy)
+        for bits in (127, received)
+    )
+    module = hlo.parse(text)
+    exact = interp.evaluate(module, one)
+    assert exact.view(np.uint8) == 255
+    legal = enclose(module, one, peer=XLA_CPU).result
+    assert judged(exact, other, legal).worst in (EQUAL, WITHIN)
