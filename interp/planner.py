@@ -18,6 +18,7 @@ from hlo.text.source_locations import line_of
 from hlo.types import ArrayShape, Shape, leaves
 from hlo.walk import Op, bound, called, keywords, live, op_of, scheduled
 from interp.bounded_arrays import Sizes, agreed, filled, results_of, sizes_of
+from interp.many_dimensions import within_limits
 from interp.observation import Observer, observed_computations
 from interp.prepared import (
     Compute,
@@ -148,7 +149,9 @@ class Planner:
         if meaning.instead is not None:
             op = meaning.instead(computation, instruction, op)
         given = keywords(meaning.module, instruction, meaning.enter)
-        function = bound(op, instruction, given, operand_shapes)
+        function = within_limits(
+            bound(op, instruction, given, operand_shapes), instruction, operand_shapes
+        )
         results = results_of(meaning.module, instruction)
         sizes = sizes_of(instruction, operand_shapes, results)
         # With bounds, an element may have to be filled up to the size that this place declares.
