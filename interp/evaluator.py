@@ -150,7 +150,11 @@ class Evaluation:
     def result(self, arguments: Sequence[Value], seed: int = 0) -> Value:
         """Evaluate the entry computation; ``seed`` starts the random numbers."""
         with np.errstate(all="ignore"), random.seeded(seed), open_sizes_told(self._tell_open):
-            return self.run(self.plan(self.module.entry), *arguments)
+            try:
+                return self.run(self.plan(self.module.entry), *arguments)
+            except RecursionError as error:
+                # The caller may have used most of the stack, and observers take more of it.
+                raise Unsupported("calls nest deeper than Python's stack has room for") from error
 
     def run(self, plan: Plan, *arguments: Value) -> Value:
         """Evaluate a computation on arguments, which are padded to its parameters' shapes."""

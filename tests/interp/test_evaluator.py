@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -362,3 +365,20 @@ def test_arguments_of_other_ranks_are_refused(given: object) -> None:
     text = "HloModule m\nENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[2] negate(x) }"
     with pytest.raises(ArgumentError, match=r"parameter 0 \(x\): expected f32\[2\], got "):
         evaluate(hlo.parse(text), np.asarray(given, np.float32))
+
+
+def test_calls_deeper_than_the_stack_that_the_caller_leaves() -> None:
+    calls = "".join(
+        f"c{n} {{ x = f32[2] parameter(0)\n ROOT y = f32[2] call(x), to_apply=c{n - 1} }}\n"
+        for n in range(1, 79)
+    )
+    text = "HloModule deep\nc0 { x = f32[2] parameter(0)\n ROOT y = f32[2] negate(x) }\n" + calls
+    text += "ENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[2] call(x), to_apply=c78 }\n"
+    module = hlo.parse(text)
+
+    def from_depth(frames: int) -> Any:
+        return from_depth(frames - 1) if frames else evaluate(module, f32(1, 2), watch=[])
+
+    assert from_depth(0)[0].tolist() == [-1, -2]
+    with pytest.raises(Unsupported, match="Python's stack"):
+        from_depth(sys.getrecursionlimit() - len(inspect.stack()) - 300)
