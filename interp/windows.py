@@ -6,6 +6,7 @@ Positions in padding and in the holes of base dilation hold no element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,6 +38,22 @@ def elements_at(window: WindowDimension, extent: int, offset: int) -> tuple[Arra
 
 def _starts(window: WindowDimension, extent: int) -> Array:
     return np.arange(positions(window, extent)) * window.stride - window.padding_low
+
+
+def trimmed(window: WindowDimension, extent: int) -> WindowDimension:
+    """Leave out the first and last offsets within a window that have no element at any position: a
+    window may be far longer than what it slides over."""
+    count, step = positions(window, extent), window.window_dilation
+    low, reach = window.padding_low, (count - 1) * window.stride
+    if not count:
+        return window
+    # Offset k of position p lies at p * stride - low + k * step, inside from 0 to the dilated size.
+    first = min(max(0, -((reach - low) // step)), window.size - 1)
+    last = min(window.size - 1, (_dilated(window, extent) - 1 + low) // step)
+    size = max(1, last - first + 1)
+    low -= first * step
+    high = reach + (size - 1) * step + 1 - _dilated(window, extent) - low
+    return replace(window, size=size, padding_low=low, padding_high=high)
 
 
 def is_trivial(window: WindowDimension) -> bool:

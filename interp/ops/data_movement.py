@@ -129,15 +129,18 @@ def pad(
     operand: Array, padding_value: Array, *, padding: tuple[tuple[int, int, int], ...]
 ) -> Array:
     """Pad by (low, high, interior) per dimension; negative edges crop after interior padding."""
-    spread, inner, crop = [], [], []
+    dims, places, kept = [], [], []
     for size, (low, high, interior) in zip(operand.shape, padding, strict=True):
-        first, span = max(low, 0), max(0, size + (size - 1) * interior)
-        spread.append(first + span + max(high, 0))
-        inner.append(np.s_[first : first + span : interior + 1])
-        crop.append(np.s_[max(-low, 0) : max(0, spread[-1] - max(-high, 0))])
-    result = np.full(spread, padding_value, operand.dtype)
-    result[tuple(inner)] = operand
-    return result[tuple(crop)]
+        step, span = interior + 1, max(0, size + (size - 1) * interior)
+        dims.append(max(0, span + low + high))
+        # Element i is at i * step + low: `first` and `end` are ceil(-low / step) and
+        # ceil((size - low) / step).
+        first, end = max(0, -(low // step)), min(size, -((low - dims[-1]) // step))
+        kept.append(np.s_[first : max(first, end)])
+        places.append(np.s_[first * step + low : max(first, end) * step + low : step])
+    result = np.full(dims, padding_value, operand.dtype)
+    result[tuple(places)] = operand[tuple(kept)]
+    return result
 
 
 def concatenate(*operands: Array, dimensions: tuple[int, ...]) -> Array:

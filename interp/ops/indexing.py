@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo.values import Array
+from hlo.values import Array, zeros_of
 from hlo.walk import Callee
 from interp.algorithms import stable_sort
 from interp.algorithms.index_vectors import along, clamped, index_vectors
@@ -69,6 +69,13 @@ def gather(
     for axis, size in zip(batch_axes, batch_dims, strict=True):
         dims[axis] = along_batch[axis] = size
     sizes = tuple(map(min, slice_sizes, operand.shape))  # smaller where a bounded operand is
+    gone = {*collapsed_slice_dims, *operand_batching_dims}
+    kept = [dimension for dimension in range(operand.ndim) if dimension not in gone]
+    for axis, dimension in zip(offset_dims, kept, strict=True):
+        dims[axis] = sizes[dimension]
+    # However large the other dimensions are.
+    if 0 in dims or not operand.size or any(sizes[dimension] == 0 for dimension in gone):
+        return zeros_of(dims, operand.dtype)
     index: list[Array] = [np.zeros([1] * rank, np.int64) for _ in sizes]
     for component, dimension in enumerate(start_index_map):
         last = operand.shape[dimension] - sizes[dimension]
@@ -77,14 +84,8 @@ def gather(
         # ``batch_axes`` leaves out the dimension of the index vectors, which may come before.
         axis = batch_axes[batching - (batching > index_vector_dim)]
         index[dimension] = along(axis, rank, operand.shape[dimension])
-    gone = {*collapsed_slice_dims, *operand_batching_dims}
-    kept = [dimension for dimension in range(operand.ndim) if dimension not in gone]
     for axis, dimension in zip(offset_dims, kept, strict=True):
-        dims[axis] = sizes[dimension]
         index[dimension] = index[dimension] + along(axis, rank, sizes[dimension])
-    if not operand.size or any(sizes[dimension] == 0 for dimension in gone):
-        # Converted: zero bytes are 2**-127 in f8e8m0fnu, which has no zero, and gets NaN.
-        return np.zeros(dims).astype(operand.dtype)
     return np.broadcast_to(operand[tuple(index)], dims)
 
 
@@ -105,6 +106,8 @@ def scatter(
     del indices_are_sorted, unique_indices
     count = len(operands) // 2
     values, indices, updates = operands[:count], operands[count], operands[count + 1 :]
+    if not updates[0].size:  # however large the other dimensions are
+        return values if count > 1 else values[0]
     dimensions = ScatterDimensions(
         update_window_dims,
         inserted_window_dims,

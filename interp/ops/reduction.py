@@ -21,7 +21,7 @@ from interp.algorithms.scatter_updates import combined
 from interp.exact.conversion import type_of
 from interp.exact.sums import same_bits, sum_along, window_sum
 from interp.values import Value
-from interp.windows import elements_at, positions
+from interp.windows import elements_at, positions, trimmed
 
 __all__ = ["reduce", "reduce_window", "select_and_scatter"]
 
@@ -128,11 +128,12 @@ def reduce_window(
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
     element_type = type_of(inputs[0])
+    windows = tuple(map(trimmed, window.dimensions, inputs[0].shape))
     monoid = to_apply.monoid if arity == 1 else None
     if monoid == "add" and element_type.is_inexact:
-        return window_sum(inputs[0], window.dimensions, inits[0], element_type)
+        return window_sum(inputs[0], windows, inits[0], element_type)
     if monoid and not has_order(monoid, element_type):
-        return fold_windows(monoid, inputs[0], window.dimensions, inits[0])
+        return fold_windows(monoid, inputs[0], windows, inits[0])
     dims = tuple(map(positions, window.dimensions, inputs[0].shape))
     state = [np.broadcast_to(init, dims) for init in inits]
     for step in steps_of(window, inputs[0].shape):
@@ -157,8 +158,9 @@ def steps_of(window: Window, dims: tuple[int, ...]) -> Iterator[_Step]:
     """Yield the offsets in row-major order, without those that no window has an element at."""
     if 0 in dims:
         return
-    for offsets in np.ndindex(*(d.size for d in window.dimensions)):
-        found = list(map(elements_at, window.dimensions, dims, offsets))
+    windows = tuple(map(trimmed, window.dimensions, dims))
+    for offsets in np.ndindex(*(one.size for one in windows)):
+        found = list(map(elements_at, windows, dims, offsets))
         if all(inside.any() for _, inside in found):
             everywhere = np.ones((), np.bool_)
             for _, inside in found:

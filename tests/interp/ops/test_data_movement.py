@@ -22,9 +22,9 @@ def shape(name: str, *dims: int, layout: tuple[int, ...] | None = None) -> Array
 def test_constants() -> None:
     value = np.arange(3, dtype=np.float32)
     literal = Literal(shape("f32", 3), value)
-    assert move.constant(literal=literal, shape=literal.shape) is value
+    assert move.constant(literal=literal, shape=literal.shape) is literal.value
     pair = Literal(TupleShape((literal.shape,)), (literal,))
-    assert move.constant(literal=pair, shape=pair.shape) == (value,)
+    assert move.constant(literal=pair, shape=pair.shape) == (literal.value,)
     elided = Literal(shape("f32", 3), None)
     with pytest.raises(ArgumentError, match="xla_dump_large_constants"):
         move.constant(literal=elided, shape=elided.shape)
