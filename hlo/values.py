@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo.types import Shape, TupleShape
+from hlo.types import Shape, TupleShape, element_type_of
 
 Array = np.ndarray[Any, Any]  # of any shape and element type
 Value = np.ndarray | tuple["Value", ...]
@@ -18,6 +18,20 @@ def zeros_of(dims: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """Make an array of zeros, or of NaN in f8e8m0fnu, which has no zero."""
     # Converted, not made of zero bytes, which are the number 2**-127 in f8e8m0fnu.
     return np.full(dims, np.zeros((), np.int8).astype(dtype))
+
+
+def without_spare_bits(array: Array) -> Array:
+    """Clear the bits of each byte that the element type does not have; true is 1. Arrays made of
+    bytes may hold any."""
+    element_type = element_type_of(array.dtype)
+    is_pred = array.dtype == np.bool_
+    if not is_pred and (element_type is None or element_type.bits >= 8):
+        return array
+    most = 1 if is_pred or element_type is None else 2**element_type.bits - 1
+    bytes_ = array.view(np.uint8)
+    if not (bytes_ > most).any():
+        return array
+    return bytes_ != 0 if is_pred else (bytes_ & np.uint8(most)).view(array.dtype)
 
 
 def arrays_of(value: Any) -> Iterator[Any]:

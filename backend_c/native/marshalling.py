@@ -16,7 +16,7 @@ from backend_c.native.recycled_memory import POOL
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape
-from hlo.values import Array, unflattened
+from hlo.values import Array, unflattened, without_spare_bits
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
 
@@ -110,7 +110,7 @@ def _buffers(shape: Shape, value: Value) -> Iterator[Memory]:
             or not _fits(array.shape, shape)
         ):
             raise _ShapeMismatch
-        yield Memory.from_array(shape, array)
+        yield Memory.from_array(shape, without_spare_bits(array))
 
 
 def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
