@@ -77,8 +77,28 @@ def _is_set(config: str, name: str) -> bool:
 
 
 def _getrf(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    factors, pivots, info = routine(a)
+    exponents = _small_exponents(a)
+    factors, pivots, info = routine(_times_powers(a, -exponents))
+    if exponents.any():
+        is_upper = ~np.tri(a.shape[0], a.shape[1], -1, dtype=np.bool_)
+        factors = np.where(is_upper, _times_powers(factors, exponents), factors)
     return factors, pivots + 1, info
+
+
+def _small_exponents(a: Array) -> Array:
+    """Return the exponents of powers of two, one for each column, that make large those of
+    subnormal or nearly subnormal numbers; 0 for others. SciPy's OpenBLAS takes a subnormal pivot
+    for zero. Scaled columns have the same L and pivots, and scale the columns of U."""
+    largest = np.maximum(abs(a.real), abs(a.imag)).max(axis=0)
+    small = largest < np.sqrt(np.finfo(a.dtype).smallest_normal)  # of zeros the exponent is 0
+    return np.where(small, np.frexp(largest)[1], 0)
+
+
+def _times_powers(matrix: Array, exponents: Array) -> Array:
+    """Multiply columns by powers of two."""
+    parts = np.ascontiguousarray(matrix).view(matrix.real.dtype)
+    each = np.repeat(exponents, parts.shape[1] // matrix.shape[1])
+    return np.asarray(np.ldexp(parts, each)).view(matrix.dtype)
 
 
 def _geqrf(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:

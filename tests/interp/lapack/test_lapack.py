@@ -12,6 +12,7 @@ import pytest
 
 import hlo
 import interp
+from hlo.types import ELEMENT_TYPES
 from hlo.values import arrays_of
 
 jax = pytest.importorskip("jax")
@@ -162,3 +163,22 @@ def test_matrices_that_are_not_finite(
     results = called(f"s{routine}", shape, config, matrix)
     assert np.isnan(results[1]).all() and results[-1] == -4
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("f32", "s"), ("f64", "d"), ("c64", "c"), ("c128", "z")]
+)
+def test_subnormal_pivots_are_exchanged_and_divided_by(name: str, kind: str) -> None:
+    text = f"""HloModule m
+ENTRY e {{
+  a = {name}[2,2] parameter(0)
+  ROOT r = ({name}[2,2], s32[2], s32[]) custom-call(a), custom_call_target="lapack_{kind}getrf_ffi",
+    api_version=API_VERSION_TYPED_FFI
+}}
+"""
+    dtype = ELEMENT_TYPES[name].numpy
+    least = float(np.finfo(dtype).smallest_subnormal)
+    a = np.array([[64 * least, 64 * least], [128 * least, 32 * least]]).astype(dtype)
+    factors, pivots, info = interp.evaluate(hlo.parse(text), a)
+    assert pivots.tolist() == [2, 2] and info == 0
+    assert factors.tolist() == [[128 * least, 32 * least], [0.5, 48 * least]]
