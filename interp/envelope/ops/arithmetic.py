@@ -134,6 +134,8 @@ def _is_outside(reals: list[Array], element_type: ElementType) -> Array:
     low, high = (
         float(widened(x).astype(np.float64)) for x in (least(element_type), largest(element_type))
     )
+    # float64 has 53 bits: near the ends of a range of up to 50 bits it is exact, and the roundings
+    # of wider operands and of their product are below 2**-50 of the range.
     margin = 2.0**-50 * (high - low) if element_type.bits > 50 else 0.0
     bottom, top = np.minimum.reduce(reals), np.maximum.reduce(reals)
     return np.asarray((bottom < low + margin) | (top > high - margin))
@@ -240,6 +242,7 @@ def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     certain = (lhs.low == lhs.high) & (rhs.low == rhs.high)
     # 1 to NaN is 1, and so is NaN to 0; beside them it is NaN.
     numbers = ~(lhs.nan | rhs.nan) | (is_certain(lhs) & is_certain(rhs))
+    # For x > 0 x^y is monotone in x and in y; for x < 0 it is a number at integers y alone.
     plain = (certain | (lhs.low > 0)) & numbers
     return where(plain, result, anything(result.shape, result.element_type))
 
@@ -265,6 +268,7 @@ def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     if all_certain(lhs) and all_certain(rhs):
         return certain
     top = np.maximum(np.abs(rhs.low), np.abs(rhs.high))
+    # The ends below hold for any quotient: |r| <= |x| and |r| < |y|, with the sign of x or zero.
     zero = np.zeros((), top.dtype)
     high = np.where(lhs.high > 0, np.minimum(top, np.maximum(lhs.high, zero)), zero)
     low = np.where(lhs.low < 0, -np.minimum(top, -np.minimum(lhs.low, zero)), -zero)
@@ -307,6 +311,7 @@ def _atan2(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
         & (rhs.low <= 0)
         & ~((lhs.low == lhs.high) & (rhs.low == rhs.high) & (lhs.low != 0))
     )
+    # Rounded to nearest, as the function's own value on the cut is, so no exact result is beyond.
     pi = np.asarray(np.pi).astype(low.dtype)
     low, high = np.where(cut, -pi, low), np.where(cut, pi, high)
     return finished("atan2", low, high, lhs.nan | rhs.nan)

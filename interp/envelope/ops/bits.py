@@ -28,6 +28,7 @@ def bitcast_convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
     """Enclose bitcast-convert by the bits of the ends; the bits of a NaN are open."""
     low = exact(operand.low, shape=shape)
     known = np.asarray(is_certain(operand))
+    # The interpreter's NaN has known bits; any NaN of a peer is as good, whatever its bits.
     if budget.current() is not budget.EXACT:
         known = known & ~operand.nan
     certain = _regrouped(known, operand.element_type, low)
@@ -38,6 +39,8 @@ def bitcast_convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
     if operand.element_type.bits != shape.element_type.bits or not _are_numbers(operand, low):
         return where(certain, result, open_)
     high = exact(operand.high, shape=shape)
+    # Beyond a change of sign the ends bound nothing: f32 from -1 to 1 has the bits 0xbf800000 and
+    # 0x3f800000 at its ends, and -2 to 2 of s32 has NaN in between if read as f32.
     signs = (_is_below(operand.low) != _is_below(operand.high)) | (
         _is_below(low) != _is_below(high)
     )

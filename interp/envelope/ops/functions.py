@@ -104,6 +104,8 @@ def _monotone(
     return _real(rule, function, opcode)
 
 
+# `within` keeps what no usual implementation crosses, such as the sign of an exponential. Bounds
+# that a rounding crosses are no limit: acos may exceed pi, logistic 1.
 acos = _monotone("acos", -1, (-1, 1), (0, 4))
 acosh = _monotone("acosh", 1, (1, _INF), (0, _INF))
 asin = _monotone("asin", 1, (-1, 1))
@@ -183,6 +185,8 @@ def _rsqrt(operand: Enclosure) -> Enclosure:
         np.where(ends.low <= 0, zero, ends.low), np.where(ends.high <= 0, zero, ends.high), ends.nan
     )
     result = falls(ends if ends.is_point else positive)
+    # 1 / -0 is -inf, so a zero that may have either sign reaches from -inf to inf; +0 alone does
+    # not.
     at_zero = has_zero(ends) & ~((ends.low == 0) & ~np.signbit(ends.low))
     nan = result.nan | (ends.low < 0)
     low = np.where(at_zero, least(result.element_type), result.low)
@@ -197,6 +201,7 @@ rsqrt = _real(_rsqrt, exact.rsqrt, "rsqrt")
 def _reaches(operand: Enclosure, offset: float, period: float) -> Array:
     """Test which intervals may contain offset + n · period for an integer n."""
     low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
+    # Far more than float64 loses of a multiple of pi: an extremum too many only widens.
     slack = 1e-12 * (1 + np.maximum(np.abs(low), np.abs(high)))
     first = np.ceil((low - offset - slack) / period)
     return np.asarray((first * period + offset <= high + slack) | ~np.isfinite(high - low))
@@ -214,6 +219,7 @@ def _wave(opcode: str, maximum: float) -> Rule:
         if ends.is_point:
             return finished(opcode, values[0], values[0], nan)
         low, high = least_of(*values), greatest_of(*values)
+        # A single number has its own value, however near the slack of `_reaches` sees an extremum.
         apart = ~(ends.low == ends.high) & ~is_nan(ends.low)
         one = np.ones((), low.dtype)
         high = np.where(apart & _reaches(ends, maximum, 2 * np.pi), one, high)

@@ -60,7 +60,8 @@ __all__ = [
 ]
 
 _Ends = tuple[Array, Array]
-_SUBNORMAL_IN_F16 = frozenset(("f8e5m2", "f8e5m2fnuz"))  # their subnormals, too
+# f16 has their five bits of exponent, so their subnormals are subnormal in f16 (and not in f32).
+_SUBNORMAL_IN_F16 = frozenset(("f8e5m2", "f8e5m2fnuz"))
 
 # direction -> where it may hold and where it must, of numbers in a..b and c..d
 _DIRECTIONS: dict[str, Callable[[_Ends, _Ends], tuple[Array, Array]]] = {
@@ -121,6 +122,7 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
         exactly = budget.current() is budget.EXACT
         return _truth(may, must) if exactly else _truth(may | unordered, must & ~unordered)
     if direction == "NE":
+        # NaN alone differs from everything, itself included.
         return _truth(may | unordered, must | is_nan(lhs.low) | is_nan(rhs.low))
     return _truth(may, must & ~unordered)
 
@@ -168,6 +170,7 @@ def select(pred: Enclosure, on_true: Enclosure, on_false: Enclosure) -> Enclosur
     subnormal = is_subnormal(chosen.low) | is_subnormal(chosen.high)
     if not subnormal.any():
         return chosen
+    # `finished` has no error for a select, so this flushes and opens the signs of zeros.
     return where(subnormal, finished("select", chosen.low, chosen.high, chosen.nan), chosen)
 
 
@@ -216,6 +219,7 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
     ends = flushed(operand) if source is not target else operand
     values = [exact.convert(x, shape=shape) for x in ends.ends()]
     low, high = values[0], values[-1]
+    # f32 has all integers of up to 24 bits: those of 16 are rounded once, through f32 or not.
     is_rounded_twice = source is F64 or (source.is_integer and source.bits >= 32)
     if is_rounded_twice and target.is_float and target.bits < 32 and budget.current().through_f32:
         low, high = _also_through_f32(ends, values, shape)
@@ -326,6 +330,8 @@ def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
         return Enclosure(low, high, nan)
     if low is high:
         return Enclosure(low, low, nan)
+    # If both ends are in the target's range, so is what lies between. float64 rounds integers of 64
+    # bits, but one that wraps differs from its operand by at least half of that.
     back = [x.astype(np.float64) for x in (widened(low), widened(high))]
     ends = [widened(x).astype(np.float64) for x in (operand.low, operand.high)]
     wraps = (back[0] != ends[0]) | (back[1] != ends[1])
