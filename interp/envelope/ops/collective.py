@@ -37,7 +37,7 @@ def received(
 ) -> Value:
     """Apply the interpreter's op to low ends, high ends and NaN masks; ``shapes`` are the
     declared shapes of the operands. Uncertain starts of slices admit anything."""
-    # The starts of slices are the same for all parts.
+    # Two arrays, then where slices of them start, which are the same for all parts.
     has_starts = instruction.opcode in _SLICED and attributes.get("slice_sizes")
     count = 2 if has_starts else len(operands)
     data, starts = operands[:count], operands[count:]

@@ -225,6 +225,7 @@ def _contraction(
     element_type = shape.element_type
     is_rounded = element_type.is_inexact
     if not is_rounded or budget.current() is budget.EXACT:
+        # Sums of integers wrap, so they have one value in any order.
         value = exactly(operands[0].low, operands[1].low, shape=shape)
         if not all(map(all_certain, operands)):
             return anything(value.shape, element_type)
@@ -267,6 +268,8 @@ def _ball(operand: Enclosure, bits: int) -> Ball:
     high = low if operand.is_point else operand.high.astype(np.float64)
     usable = np.isfinite(low) & np.isfinite(high)
     if not usable.all():
+        # Infinities and NaN are left to `with_specials`: inf - inf would lose the middle of the
+        # finite terms, which decide whether a partial sum may overflow.
         low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
     most = np.abs(low)
     if operand.is_point:
@@ -289,6 +292,7 @@ def enclosed_product(
 ) -> Enclosure:
     """Enclose a signed sum of contractions of balls (midpoint, radius, largest magnitude), whose
     ``terms`` products are added in any order."""
+    # 2**-51: `product` sums in float64, in an order of NumPy's choice.
     error = rounding_error(terms, element_type) + (terms + 2) * 2.0**-51
     middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
     for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
@@ -372,5 +376,7 @@ def with_specials(
     if not all(all_certain(flushed(x)) for x in operands):
         return nan_where(met(map(is_nan_alone, operands)), opened)
     value = exactly(operands[0].low, operands[1].low)
+    # A sum of finite terms that may overflow is enclosed by anything, from -inf to inf: beside
+    # another infinity it may become NaN, or an infinity of the other sign.
     overflows = np.isinf(result.low) & np.isinf(result.high)
     return where(met_special & ~overflows, Enclosure(value, value, is_nan(value)), opened)

@@ -132,6 +132,7 @@ def select_and_scatter(
     result = _selected_and_scattered(operand, source, init, select, scatter, window)
     if budget.current() is budget.EXACT or not _has_padding(window):
         return result
+    # Only the ends `low` count: of an uncertain operand the result is open already.
     values = operand.low.ravel()
     # No better than what the padding of a window may hold.
     extreme = (values == least(operand.element_type)) | (values == largest(operand.element_type))
@@ -168,6 +169,7 @@ def _selected_and_scattered(
         )
 
     element_type = source.element_type
+    # `flushed` returns the operand itself if nothing in it may be flushed.
     if not all_certain(operand) or flushed(operand) is not operand:
         return anything(operand.shape, element_type)
     if scatter.monoid == "add" and element_type.is_float:

@@ -108,6 +108,7 @@ def _folded(
     steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
     is_product = monoid == "multiply" and element_type.is_float
     if rounds and steps > 1 and not is_product and fold_orders.rounds(to_apply.computation):
+        # Called only for those outputs that are sums, in `separately`.
         totals = [partial(sum_along, x, dimensions, init) for x, init in zip(inputs, inits)]
         in_order = partial(_in_order, inputs, inits, dimensions, to_apply)
         kept = tuple(n for axis, n in enumerate(inputs[0].shape) if axis not in dimensions)
@@ -183,6 +184,7 @@ def sum_of(
     info = finfo(element_type.numpy)
     if budget.current().flushes:
         error = error + (terms + 1) * float(info.smallest_normal)
+    # Zeros alone add up to a zero in any order, with nothing to round or flush.
     error = np.where(magnitudes == 0, 0.0, error)
     ends = rounded_down(low - error, element_type), rounded_up(high + error, element_type)
     result = between(*of_either_sign(*ends), np.asarray(False))
@@ -196,6 +198,7 @@ def sum_of(
 def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) -> Enclosure:
     """Enclose a sum of floats along some dimensions, in any order."""
     values, start = flushed(operand), flushed(init)
+    # The init is one of the terms.
     terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
     finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
     ends = [

@@ -98,11 +98,14 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
     inside = [np.take_along_axis(x, order, -1) for x in lows]
     groups, orderly = _compared(inside, read, comparator)
     if any(is_nan(x).any() for x in inside):  # whose signs are open
+        # A total order has -NaN first and NaN last, so the order must hold with either sign.
         others = [np.where(is_nan(x), -x, x) if is_nan(x).any() else x for x in inside]
         with_others, orderly_too = _compared(others, read, comparator)
         orderly &= orderly_too & (with_others == groups).all(axis=-1, keepdims=True)
     ranks = _certain_ranks(order, groups, is_stable)
     if budget.current() is not budget.EXACT:
+        # By a comparator that is no consistent order (LT with NaN, which is level with all numbers)
+        # any permutation is legal: algorithms compare other pairs.
         ranks = ranks.over(_unknown(order.shape), orderly)
     uncertain = np.zeros((*order.shape[:-1], 1), np.bool_)
     for key in keys:

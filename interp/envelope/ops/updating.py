@@ -33,6 +33,7 @@ def updated(
     if counts.max(initial=0) > _MOST_ROUNDS:
         return tuple(anything(x.shape, x.element_type) for x in values)
     state = list(values)
+    # Stable: updates of one place stay in the order written, which is the interpreter's.
     order = np.argsort(places, kind="stable")
     begins = np.cumsum(counts) - counts
     ranks = np.arange(len(order)) - np.repeat(begins, counts)
