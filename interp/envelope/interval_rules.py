@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo.opcodes import SUM, having
 from hlo.types import ElementType
 from hlo.values import Array
 from interp.envelope import budget
@@ -34,6 +35,8 @@ from interp.exact.conversion import type_of
 
 Function = Callable[..., Array]
 Rule = Callable[..., Enclosure]
+
+_UNDERFLOWS = budget.ROUNDED - having(SUM)  # below twice the least normal number sums are exact
 
 
 def flushed(operand: Enclosure) -> Enclosure:
@@ -98,9 +101,9 @@ def _is_normal(end: Array) -> bool:
 
 
 def _may_be_small(end: Array) -> bool:
-    """Test whether any element is zero or subnormal: most arrays have none, and this takes fewer
-    passes than the treatment of those."""
-    return bool((np.abs(end) < finfo(end.dtype).smallest_normal).any())
+    """Test whether any element is zero, subnormal or the least normal number: most arrays have
+    none, and this takes fewer passes than the treatment of those."""
+    return bool((np.abs(end) <= finfo(end.dtype).smallest_normal).any())
 
 
 def is_subnormal(end: Array) -> Array:
@@ -108,13 +111,15 @@ def is_subnormal(end: Array) -> Array:
     return np.asarray((np.abs(end) < finfo(end.dtype).smallest_normal) & (end != 0))
 
 
-def _with_flushed(low: Array, high: Array) -> tuple[Array, Array]:
-    """Admit zero beside subnormals, or in their place, as the budget has it."""
+def _with_flushed(low: Array, high: Array, *, rounded: bool = False) -> tuple[Array, Array]:
+    """Admit zero beside subnormals, or in their place, as the budget has it. ``rounded``: also
+    beside the least normal number, since what is rounded to it may be less, and hardware flushes
+    what is too small before it is rounded to a subnormal."""
     tiny = finfo(low.dtype).smallest_normal
     if budget.current().always_flushes:
         low, high = (np.where(np.abs(x) < tiny, np.zeros((), x.dtype), x) for x in (low, high))
-        return low, high
-    above, below = (low > 0) & (low < tiny), (high < 0) & (high > -tiny)
+    less = np.less_equal if rounded else np.less
+    above, below = (low > 0) & less(low, tiny), (high < 0) & less(-tiny, high)
     if above.any():
         low = np.where(above, np.zeros((), low.dtype), low)
     if below.any():
@@ -150,7 +155,7 @@ def finished(
         return where(lost, anything(low.shape, element_type), Enclosure(low, high, nan))
     if _may_be_small(low) or _may_be_small(high):
         if peer.may_flush(element_type):
-            low, high = _with_flushed(low, high)
+            low, high = _with_flushed(low, high, rounded=opcode in _UNDERFLOWS)
         low, high = of_either_sign(low, high)
     found = between(low, high, nan)
     if not peer.keeps_wide or represents_infinity(element_type) or not is_ever(found.nan):
