@@ -183,15 +183,6 @@ def anything(shape: tuple[int, ...], element_type: ElementType) -> Enclosure:
     )
 
 
-def opened_where_nan(value: Enclosure) -> Enclosure:
-    """Admit any number in place of a NaN of a type that has none (f4, f6): the conversion is
-    open."""
-    has_none = value.element_type.is_float and value.element_type.bits < 8  # f4 and f6
-    if not has_none or not is_ever(value.nan):
-        return value
-    return where(value.nan, anything(value.shape, value.element_type), value)
-
-
 def moved(function: Callable[..., Array], *operands: Enclosure) -> Enclosure:
     """Lift a function that only moves elements to enclosures."""
     low = function(*(x.low for x in operands))
@@ -220,7 +211,26 @@ def hull(one: Enclosure, other: Enclosure) -> Enclosure:
     """Enclose the union of two enclosures."""
     low = least_of(one.low, other.low)
     high = greatest_of(one.high, other.high)
+    if low.dtype.kind == "c":
+        low, high = _opened_where_parts_differ(low, high, one.low, other.low)
     return between(low, high, one.nan | other.nan)
+
+
+def _opened_where_parts_differ(
+    low: Array, high: Array, one: Array, other: Array
+) -> tuple[Array, Array]:
+    """Open a component that is NaN in both of two complex numbers, where only one of them is NaN in
+    the other component, too: NaN that is left there would say that the other is a number."""
+    nans = [(is_nan(x.real), is_nan(x.imag)) for x in (one, other)]
+    both, differ = ([f(*pair) for pair in zip(*nans)] for f in (np.logical_and, np.logical_xor))
+    lost = both[0] & differ[1], both[1] & differ[0]
+    if not any(mask.any() for mask in lost):
+        return low, high
+    opened = low.copy(), high.copy()
+    for end, limit in zip(opened, (-np.inf, np.inf), strict=True):
+        end.real[lost[0]] = limit
+        end.imag[lost[1]] = limit
+    return opened
 
 
 def least_of(*ends: Array) -> Array:

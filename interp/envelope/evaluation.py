@@ -40,10 +40,9 @@ from interp.envelope.enclosure import (
     hull,
     is_ever,
     moved,
-    opened_where_nan,
 )
 from interp.envelope.exact_loops import exact_loops, limited
-from interp.envelope.interval_rules import moved_in_f32
+from interp.envelope.interval_rules import moved_in_f32, opened_where_nan
 from interp.envelope.ops import collective
 from interp.envelope.rewritten_products import ConstantFactors, admitted_of_masks, masks
 from interp.envelope.watching import Watched, Watcher

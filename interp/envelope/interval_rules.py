@@ -59,6 +59,15 @@ def moved_in_f32(result: Enclosure) -> Enclosure:
     return flushed(result) if peer.keeps_wide and result.element_type.name == "bf16" else result
 
 
+def opened_where_nan(value: Enclosure) -> Enclosure:
+    """Admit any number in place of a NaN of a type that has none (f4, f6): the conversion is
+    open."""
+    has_none = value.element_type.is_float and value.element_type.bits < 8  # f4 and f6
+    if not has_none or not is_ever(value.nan):
+        return value
+    return where(value.nan, anything(value.shape, value.element_type), value)
+
+
 def _is_least(low: Array) -> Array:
     """Test for the least number of f8e8m0fnu: it is subnormal in f32, but the type has no zero that
     it could be flushed to."""

@@ -134,3 +134,25 @@ ENTRY e {
     legal: Any = enclose(hlo.parse(text), x, peer=XLA_CPU).result
     for real in (0.0, np.nan):
         assert contains(legal, np.array([complex(real, np.nan)], np.complex64)).all()
+
+
+def test_a_select_of_nan_in_different_parts_admits_both() -> None:
+    """Which parts are NaN is known of each side, but not of both together: of NaN - 1i and of
+    NaN + NaN i either is legal."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  z = c64[2] parameter(1)
+  w = c64[2] parameter(2)
+  h = f32[2] exponential(x)
+  v = f32[2] exponential(x)
+  p = pred[2] compare(h, v), direction=GT
+  ROOT s = c64[2] select(p, z, w)
+}""")
+    nan = np.nan
+    z = np.array([complex(nan, -1), complex(1, nan)], np.complex64)
+    w = np.array([complex(nan, nan), complex(nan, nan)], np.complex64)
+    legal = enclose(module, np.ones(2, np.float32), z, w, peer=XLA_CPU).result
+    assert contains(legal, z).all() and contains(legal, w).all()
+    other = np.array([complex(nan, 2), complex(2, nan)], np.complex64)
+    assert not contains(legal, other).any()
