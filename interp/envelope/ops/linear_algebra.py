@@ -34,9 +34,10 @@ __all__ = ["cholesky", "fft", "triangular_solve"]
 # A transform of N points errs by at most so many units per level of log2 N, of its norm (24.1), and
 # this leaves room for the detours of lengths that are not smooth.
 _FFT_UNITS = 8.0
-# Below the normal range a product errs by up to half of the least number, whatever its size. A
-# result depends on fewer than two values of all levels per point, each of a few products; a length
-# that is not smooth is a convolution, three transforms of more than twice the length.
+# Below the normal range a product errs by up to half of the least number, or by the least normal
+# one where it is flushed, whatever its size. A result depends on fewer than two values of all
+# levels per point, each of a few products; a length that is not smooth is a convolution, three
+# transforms of more than twice the length.
 _FFT_LOST = 32.0
 _CONTRACTING = 0.5  # what is added up without end is at most twice the first term
 _LEAST_UNIT = 2.0**-48  # the rules themselves compute in float64
@@ -57,7 +58,7 @@ def fft(operand: Enclosure, *, fft_type: str, fft_length: tuple[int, ...]) -> En
     norm = _norm(middle, axes)
     spread = 2 * radius.sum(axis=axes, keepdims=True)
     units = _FFT_UNITS * (math.log2(max(points, 1)) + 2) * _unit(value)
-    least = float(np.finfo(value.dtype).smallest_subnormal)
+    least = _least(type_of(value.real))
     lost = _FFT_LOST * points * least
     error = 2 * units * math.sqrt(points) * (norm + spread) + spread + lost
     if fft_type in ("IFFT", "IRFFT"):
