@@ -8,7 +8,6 @@ from interp.envelope import budget
 from interp.envelope.enclosure import Enclosure, anything, moved, point, rounded_or_wide
 from interp.envelope.ops import arithmetic, functions
 from interp.envelope.ops.reduction import sum_along
-from interp.exact import sums
 from interp.exact.rounding import rounded
 from interp.ops.batch_norm import BatchNorm, Instructions
 
@@ -38,9 +37,6 @@ def _total(operand: Enclosure, dimensions: tuple[int, ...]) -> Enclosure:
     if zero.low != 0:  # a type without a zero
         kept = (n for d, n in enumerate(operand.shape) if d not in dimensions)
         return anything(tuple(kept), operand.element_type)
-    # `sum_along` bounds sums in any order; exactly there is one sum, rounded once.
-    if budget.current() is budget.EXACT and operand.is_point:
-        return point(sums.sum_along(operand.low, dimensions, zero.low, operand.element_type))
     return sum_along(operand, dimensions, zero)
 
 

@@ -30,7 +30,7 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.fold_orders import grows, on_points, open_where
 from interp.envelope.interval_rules import compared, flushed
-from interp.envelope.ops.reduction import sum_of
+from interp.envelope.ops.reduction import exactly_summed, sum_of
 from interp.envelope.ops.updating import put, updated
 from interp.envelope.sums_in_order import or_rounded, ordered_addition
 from interp.exact.conversion import type_of
@@ -273,9 +273,13 @@ def _added(
 
 
 def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
-    value, update = flushed(value), flushed(update)
     if budget.current() is budget.EXACT:
-        return _by_ends(value, update, scattered)
+
+        def meets(mask: Array) -> Array:
+            return np.asarray(scattered(np.zeros(value.shape), mask.astype(np.float64)) != 0)
+
+        return exactly_summed(lambda new, old: scattered(old, new), meets, update, value)
+    value, update = flushed(value), flushed(update)
     special = [~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan for x in (value, update)]
     if not any(x.any() for x in special):
         return _of_finite(value, update, scattered)

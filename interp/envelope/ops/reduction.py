@@ -31,9 +31,17 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.fold_orders import disagree, ends_of, of_other_orders
-from interp.envelope.interval_rules import compared, flushed, of_either_sign
+from interp.envelope.interval_rules import (
+    compared,
+    extreme,
+    finished,
+    flushed,
+    of_either_sign,
+    one_sided,
+)
 from interp.envelope.ops.contraction import rounding_error
 from interp.envelope.sums_in_order import added_along, or_rounded, step_by_step
+from interp.exact import sums
 from interp.ops import reduction as exact
 
 __all__ = ["reduce"]
@@ -95,9 +103,9 @@ def _folded(
     monoid = to_apply.monoid if arity == 1 else None
     element_type = inputs[0].element_type
     rounds = budget.current() is not budget.EXACT
-    if monoid == "add" and element_type.is_float and rounds:
+    if monoid == "add" and element_type.is_float:
         return sum_along(inputs[0], dimensions, inits[0])
-    if monoid == "add" and element_type.is_complex and rounds:
+    if monoid == "add" and element_type.is_complex:
         sums = [sum_along(x, dimensions, i) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
         return joined(*sums)
     if fold_orders.grows(monoid, inputs[0], inits[0]):
@@ -197,6 +205,14 @@ def sum_of(
 
 def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) -> Enclosure:
     """Enclose a sum of floats along some dimensions, in any order."""
+    if budget.current() is budget.EXACT:
+
+        def summed(array: Array, start: Array) -> Array:
+            return sums.sum_along(array, dimensions, start, operand.element_type)
+
+        return exactly_summed(
+            summed, lambda mask: np.asarray(mask.any(axis=dimensions)), operand, init
+        )
     values, start = flushed(operand), flushed(init)
     # The init is one of the terms.
     terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
@@ -220,6 +236,24 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
         return np.asarray(values.sum(axis=dimensions))
 
     return with_specials(result, special & is_small(magnitudes, operand), operand, init, total)
+
+
+def exactly_summed(
+    summed: Callable[[Array, Array], Array],
+    is_any: Callable[[Array], Array],
+    operand: Enclosure,
+    init: Enclosure,
+) -> Enclosure:
+    """Enclose sums that are rounded once by those of the ends, as they grow with each addend.
+    ``is_any`` joins a mask of the addends by or."""
+    low = summed(operand.low, init.low)
+    if operand.is_point and init.is_point:
+        return finished("add", low, low, is_nan(low))
+    high = summed(operand.high, init.high)
+    nan = is_any(operand.nan) | init.nan | is_nan(low) | is_nan(high)
+    infinite = (is_any(extreme(operand, sign)) | extreme(init, sign) for sign in (1, -1))
+    nan = nan | np.logical_and(*infinite)
+    return finished("add", *one_sided(low, high), nan)
 
 
 def is_small(magnitudes: Array, operand: Enclosure) -> Array:

@@ -17,6 +17,7 @@ from interp.envelope.enclosure import Enclosure, Value, anything, where
 from interp.envelope.fold_orders import disagree, ends_of, of_other_orders
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import (
+    exactly_summed,
     in_any_order,
     is_small,
     or_elements,
@@ -26,6 +27,7 @@ from interp.envelope.ops.reduction import (
 )
 from interp.envelope.running_folds import in_some_blocks, is_running, windows_in_order
 from interp.envelope.sums_in_order import or_rounded, ordered_addition, step_by_step
+from interp.exact import sums
 from interp.ops import reduction as exact
 from interp.windows import is_trivial, positions, window_fold
 
@@ -148,6 +150,12 @@ def _any_in_windows(mask: Array, window: Window) -> Array:
 
 
 def _window_sums(operand: Enclosure, init: Enclosure, window: Window) -> Enclosure:
+    if budget.current() is budget.EXACT:
+
+        def summed(array: Array, start: Array) -> Array:
+            return sums.window_sum(array, window.dimensions, start, operand.element_type)
+
+        return exactly_summed(summed, lambda mask: _any_in_windows(mask, window), operand, init)
     values, start = flushed(operand), flushed(init)
     finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
     ends = [
