@@ -7,7 +7,8 @@ import numpy as np
 from hlo.types import ArrayShape
 from hlo.values import Array
 from interp.envelope import budget
-from interp.envelope.enclosure import Enclosure, all_certain, anything, point
+from interp.envelope.enclosure import Enclosure, all_certain, anything, finfo, point
+from interp.envelope.interval_rules import flushed
 from interp.ops import random as exact
 
 __all__ = ["rng", "rng_get_and_update_state"]
@@ -15,7 +16,7 @@ __all__ = ["rng", "rng_get_and_update_state"]
 
 def rng(*operands: Enclosure, distribution: str, shape: ArrayShape) -> Enclosure:
     """Enclose rng: any number of [a, b), for integers up to b − 1, where a is below b; else
-    anything."""
+    anything. That is so of floats whose b − a overflows, too, by which a compiler multiplies."""
     if budget.current() is budget.EXACT and all(map(all_certain, operands)):
         return point(exact.rng(*(x.low for x in operands), distribution=distribution, shape=shape))
     element_type = shape.element_type
@@ -28,8 +29,10 @@ def rng(*operands: Enclosure, distribution: str, shape: ArrayShape) -> Enclosure
         return open_
     low, high = _of(a.low, shape), _of(b.high, shape)
     if element_type.is_float:
-        finite = bool(np.isfinite(low).all() and np.isfinite(high).all())
-        return Enclosure(low, high, np.broadcast_to(np.False_, shape.dims)) if finite else open_
+        span = high.astype(np.float64) - low.astype(np.float64)
+        if not (span <= float(finfo(low.dtype).max)).all():
+            return open_
+        return flushed(Enclosure(low, high, np.broadcast_to(np.False_, shape.dims)))
     top = np.asarray(high - np.ones((), high.dtype)).astype(high.dtype)
     return Enclosure(low, top, np.broadcast_to(np.False_, shape.dims))
 

@@ -139,6 +139,31 @@ ENTRY e {{ a = {element_type}[] constant(3)
     assert not contains(legal, found + found.dtype.type(7)).any()
 
 
+@pytest.mark.parametrize(
+    ("element_type", "ends", "legal_value"),
+    [
+        ("f32", (-3e38, 3e38), np.inf),
+        ("f32", (-3e38, 3e38), np.nan),
+        ("f16", (-6e4, 6e4), np.inf),
+        ("f64", (-1e308, 1e308), np.inf),
+        ("f32", (2e-39, 3e-39), 0.0),
+    ],
+)
+def test_uniform_random_numbers_between_ends_whose_difference_is_none(
+    element_type: str, ends: tuple[float, float], legal_value: float
+) -> None:
+    """The difference overflows, or the ends are flushed."""
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{ a = {element_type}[] constant({ends[0]})
+  b = {element_type}[] constant({ends[1]})
+  ROOT r = {element_type}[2] rng(a, b), distribution=rng_uniform }}
+""")
+    legal = enclose(module, peer=XLA_CPU).result
+    found: Any = interp.evaluate(module, seed=1)
+    assert contains(legal, found).all()
+    assert contains(legal, np.full(2, legal_value, found.dtype)).all()
+
+
 def test_the_greatest_by_a_custom_call() -> None:
     """A TopK custom call of uncertain numbers has certain indices if their intervals are apart."""
     module = hlo.parse("""HloModule m
