@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,8 @@ def _truth(may: Array, must: Array) -> Enclosure:
 
 def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -> Enclosure:
     """Enclose comparisons: both answers where intervals overlap, or NaN is legal but not certain.
-    For TOTALORDER a NaN may come first or last, as its sign is open."""
+    For TOTALORDER a NaN may come first or last, as its sign is open, but for that of a single value
+    under the budget that permits nothing."""
     if lhs.element_type.is_complex:
         return _compared_by_parts(lhs, rhs, direction)
     in_total = type == "TOTALORDER" and lhs.element_type.is_float
@@ -120,7 +122,10 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
     unordered = lhs.nan | rhs.nan
     if in_total:
         exactly = budget.current() is budget.EXACT
-        return _truth(may, must) if exactly else _truth(may | unordered, must & ~unordered)
+        for operand in (lhs, rhs):
+            if not (exactly and operand.is_point):
+                may, must = may | operand.nan, must & ~operand.nan
+        return _truth(may, must)
     if direction == "NE":
         # NaN alone differs from everything, itself included.
         return _truth(may | unordered, must | is_nan(lhs.low) | is_nan(rhs.low))
@@ -342,12 +347,16 @@ def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
 
 def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: int) -> Enclosure:
     """Enclose reduce-precision by the ends, as it is monotone. Without mantissa bits a NaN becomes
-    an infinity of its sign, which is open."""
-    values = [
-        exact.reduce_precision(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
-        for x in flushed(operand).ends()
-    ]
-    result = Enclosure(values[0], values[-1], either(operand.nan, nan_among(*values)))
+    an infinity of its sign, which is open; exactly it becomes what the interpreter gives."""
+    reduced = partial(
+        exact.reduce_precision, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
+    )
+    values = [reduced(x) for x in flushed(operand).ends()]
+    nan = nan_among(*values)
+    is_exact = budget.current() is budget.EXACT
+    result = Enclosure(
+        values[0], values[-1], nan if is_exact and not mantissa_bits else either(operand.nan, nan)
+    )
     if len(values) > 1:
         result = or_too_large(result, values, operand.nan & is_nan(operand.low))
     if budget.current().keeps_wide and operand.element_type.bits < 32:
@@ -359,8 +368,13 @@ def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: i
             tiny = finfo(operand.low.dtype).smallest_normal
             is_small = (np.abs(operand.low) < tiny) | (np.abs(operand.high) < tiny)
             result = where(is_small, hull(result, found), result)
-    if mantissa_bits or budget.current() is budget.EXACT or not operand.nan.any():
+    if mantissa_bits or not operand.nan.any():
         return result
+    if is_exact:
+        of_nan = reduced(np.full(result.shape, np.nan, operand.low.dtype))
+        return (
+            result if result.is_point else where(operand.nan, hull(result, point(of_nan)), result)
+        )
     return where(operand.nan, anything(result.shape, result.element_type), result)
 
 

@@ -8,6 +8,7 @@ import pytest
 import hlo
 import interp
 from interp.envelope.budget import EXACT, XLA_CPU
+from interp.envelope.enclosure import Enclosure, contains, point
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, kinds
 
@@ -51,3 +52,43 @@ ENTRY e {
     assert OUTSIDE not in names and names[2:] == [EQUAL] * 3
     other = kinds(np.array([0.5, -0.5, 0.0, -0.0, 1.0]), interp.evaluate(module, x, y), legal)
     assert {KINDS[kind] for kind in other} == {OUTSIDE}
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("compare(x, y), direction=LT, type=TOTALORDER", (True, False)),
+        ("compare(y, x), direction=LT, type=TOTALORDER", (True, False)),
+        ("reduce-precision(x), exponent_bits=8, mantissa_bits=0", (1.0, 2.0, np.inf)),
+    ],
+)
+def test_a_nan_beside_numbers_has_its_own_exact_result(
+    line: str, values: tuple[float, ...]
+) -> None:
+    """A number from 1 to 2, or a NaN of either sign, under the budget that permits nothing."""
+    x = Enclosure(np.float32([1.0]), np.float32([2.0]), np.array([True]))
+    y = point(np.float32([5.0]))
+    shape = "pred[1]" if "compare" in line else "f32[1]"
+    parameters = "x = f32[1] parameter(0)\n  y = f32[1] parameter(1)"
+    module = hlo.parse(f"HloModule m\nENTRY e {{\n  {parameters}\n  ROOT r = {shape} {line}\n}}")
+    legal = enclose(module, x, y, peer=EXACT).result
+    for value in values:
+        assert contains(legal, np.array([value], legal.low.dtype)).all()
+    assert not legal.nan.any()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_single_nan_has_one_exact_result(sign: int) -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[1] parameter(0)
+  z = f32[1] constant({5})
+  c = pred[1] compare(x, z), direction=LT, type=TOTALORDER
+  p = f32[1] reduce-precision(x), exponent_bits=8, mantissa_bits=0
+  ROOT t = (pred[1], f32[1]) tuple(c, p)
+}""")
+    x = np.copysign(np.float32([np.nan]), np.float32(sign))
+    for legal, exact in zip(
+        enclose(module, x, peer=EXACT).result, interp.evaluate(module, x), strict=True
+    ):
+        assert legal.low == legal.high == exact and not legal.nan.any()
