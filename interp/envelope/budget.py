@@ -20,7 +20,7 @@ import numpy as np
 
 from hlo.errors import ArgumentError
 from hlo.opcodes import ELEMENTARY, ROUNDS, having
-from hlo.types import F16, F32, ElementType
+from hlo.types import BF16, F16, F32, ElementType
 from hlo.values import Array
 
 _finfo: Any = ml_dtypes.finfo
@@ -88,13 +88,17 @@ class Budget:
             return False
         return self.flushes_narrow or not _has_normal_subnormals(element_type)
 
-    def factor_bits(self, precisions: Sequence[str], element_type: ElementType) -> int:
-        """Return the significant bits to which a compiler may round the factors of a dot or
-        convolution, given the ``operand_precision`` asked for; 64 if it may not."""
-        if element_type is not F32:
-            return 64
+    def factors(
+        self, algorithm: str, precisions: Sequence[str], types: Sequence[ElementType]
+    ) -> Precision:
+        """Return the precision of a dot or convolution of f32, given the ``algorithm`` and the
+        ``operand_precision`` asked for, and the types of its factors."""
+        if algorithm not in ("", "dot_unset"):
+            return _ALGORITHMS.get(algorithm, Precision())
+        if F32 not in types:
+            return Precision()
         asked = precisions or ("default",)
-        return min(self.operand_bits.get(precision, 64) for precision in asked)
+        return Precision(min(self.operand_bits.get(precision, 64) for precision in asked))
 
     def significant_bits(self, element_type: ElementType) -> int:
         """Return the precision, in bits, of the type in which sums of ``element_type`` are
@@ -129,6 +133,51 @@ class Budget:
             composed = self.half.get(opcode, 0.0) if element_type is F16 else 0.0
             return max(error * 2.0**-10, kept, composed)
         return error
+
+
+@dataclass(frozen=True)
+class Precision:
+    """The precision of a dot: its factors may be rounded to ``bits`` significant bits, in the
+    exponent range of the type ``within``, and its products added in the type ``sums``, if that is
+    narrower than the result."""
+
+    bits: int = 64
+    within: ElementType = F32
+    sums: ElementType | None = None
+
+    def keeps(self, element_type: ElementType) -> bool:
+        """Test whether no number of a real type is rounded."""
+        if self.bits >= 64 or not element_type.is_float:
+            return self.bits >= min(64, element_type.bits)
+        own, limits = _finfo(element_type.numpy), _finfo(self.within.numpy)
+        return bool(
+            own.nmant < self.bits
+            and float(own.max) <= float(limits.max)
+            and float(own.smallest_subnormal) >= float(limits.smallest_subnormal)
+        )
+
+    def added_in(self, element_type: ElementType) -> ElementType:
+        """Return the type of the sums of a result."""
+        narrower = self.sums is not None and self.sums.bits < element_type.bits
+        return self.sums if narrower and self.sums is not None else element_type
+
+
+# A number as a sum of two or three of bf16, or two of TF32, has 16, 24 or 22 bits; but products of
+# the lower parts are left out (HLO's PrecisionConfig.Algorithm in XLA's xla_data.proto). How exact
+# a fast accumulator of f8 is, it does not say.
+_ALGORITHMS = {
+    "dot_any_f8_any_f8_f32_fast_accum": Precision(sums=BF16),
+    "dot_bf16_bf16_bf16": Precision(8, sums=BF16),
+    "dot_bf16_bf16_f32": Precision(8),
+    "dot_bf16_bf16_f32_x3": Precision(14),
+    "dot_bf16_bf16_f32_x6": Precision(20),
+    "dot_bf16_bf16_f32_x9": Precision(22),
+    "dot_f16_f16_f16": Precision(11, F16, F16),
+    "dot_f16_f16_f32": Precision(11, F16),
+    "dot_f32_f32_f32": Precision(24, sums=F32),
+    "dot_tf32_tf32_f32": Precision(11),
+    "dot_tf32_tf32_f32_x3": Precision(20),
+}
 
 
 @cache

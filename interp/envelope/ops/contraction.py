@@ -21,6 +21,7 @@ from hlo.types import F32, F64, ArrayShape, ElementType
 from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.blocks import in_blocks_of, is_uniform
+from interp.envelope.budget import Precision
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Enclosure,
@@ -40,6 +41,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.interval_rules import flushed, of_either_sign
+from interp.envelope.ops.factors import Ball, ball, in_range
 from interp.envelope.ops.selection import convert
 from interp.exact.matrix_products import products_by
 from interp.exact.sums import component_type
@@ -48,17 +50,8 @@ from interp.ops import ragged_dot as ragged
 
 __all__ = ["convolution", "dot", "ragged_dot"]
 
-Ball = tuple[Array, Array, Array]  # middle, radius and largest magnitude, float64
 Product = Callable[[Array, Array], Array]
 Pair = tuple[int, Ball, Ball]  # a sign, and two factors
-
-_OPERAND_BITS = {  # algorithm -> significant bits of the operands that it multiplies
-    "dot_bf16_bf16_bf16": 8,
-    "dot_bf16_bf16_f32": 8,
-    "dot_f16_f16_f16": 11,
-    "dot_f16_f16_f32": 11,
-    "dot_tf32_tf32_f32": 11,
-}
 
 
 def rounding_error(
@@ -96,8 +89,8 @@ def dot(
     terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
     if terms and shape.element_type.is_float and any(map(_is_open, (lhs, rhs))):
         return anything(shape.dims, shape.element_type)
-    bits = _operand_bits((lhs, rhs), algorithm, operand_precision)
-    return _contraction(exactly, (lhs, rhs), shape, terms, bits)
+    precision = _precision((lhs, rhs), algorithm, operand_precision)
+    return _contraction(exactly, (lhs, rhs), shape, terms, precision)
 
 
 def _is_open(operand: Enclosure) -> bool:
@@ -141,8 +134,8 @@ def convolution(
     )
     features = rhs.shape[dim_labels.kernel_output_feature]
     terms = math.prod(rhs.shape) // features if features else 0
-    bits = _operand_bits((lhs, rhs), algorithm, operand_precision)
-    result = _contraction(exactly, (lhs, rhs), shape, terms, bits)
+    precision = _precision((lhs, rhs), algorithm, operand_precision)
+    result = _contraction(exactly, (lhs, rhs), shape, terms, precision)
     return _with_padding(result, rhs, dim_labels, window)
 
 
@@ -199,16 +192,15 @@ def ragged_dot(
         )
 
     terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
-    bits = _operand_bits((lhs, rhs), "", operand_precision)
-    return _contraction(exactly, (lhs, rhs), shape, terms, bits)
+    precision = _precision((lhs, rhs), "", operand_precision)
+    return _contraction(exactly, (lhs, rhs), shape, terms, precision)
 
 
-def _operand_bits(operands: Sequence[Enclosure], algorithm: str, precisions: Sequence[str]) -> int:
-    """Return the significant bits to which factors are rounded before they are multiplied."""
-    if algorithm:
-        return _OPERAND_BITS.get(algorithm, 64)
-    types = (component_type(t) if t.is_complex else t for t in (x.element_type for x in operands))
-    return min(budget.current().factor_bits(precisions, one) for one in types)
+def _precision(
+    operands: Sequence[Enclosure], algorithm: str, precisions: Sequence[str]
+) -> Precision:
+    types = [component_type(t) if t.is_complex else t for t in (x.element_type for x in operands)]
+    return budget.current().factors(algorithm, precisions, types)
 
 
 def _contraction(
@@ -216,7 +208,7 @@ def _contraction(
     operands: tuple[Enclosure, Enclosure],
     shape: ArrayShape,
     terms: int,
-    bits: int,
+    precision: Precision,
 ) -> Enclosure:
     """Enclose a contraction of balls: the product of the midpoints in float64, widened by the radii
     and the rounding errors. Neither f64 nor c64 has all numbers of the other, and the language
@@ -237,63 +229,48 @@ def _contraction(
             return exactly(left, right, shape=wide)
 
     if element_type.is_float:
-        left, right = (_ball(flushed(x), bits) for x in operands)
-        bounds = enclosed_product([(1, left, right)], product, terms, element_type)
-        return with_specials(bounds, operands, partial(exactly, shape=shape), product)
+        factors = [in_range(x, precision) for x in operands]
+        left, right = (ball(flushed(x), precision) for x in factors)
+        sums = precision.added_in(element_type)
+        bounds = enclosed_product([(1, left, right)], product, terms, element_type, sums)
+        return with_specials(bounds, factors, partial(exactly, shape=shape), product)
     component = component_type(element_type)
-    bounds = _complex_product(operands, product, terms, bits, component)
-    result = with_specials(bounds, operands, None, product)
+    factors = [in_range(x, precision) for x in operands]
+    bounds = _complex_product(factors, product, terms, precision, component)
+    result = with_specials(bounds, factors, None, product)
     if not any(x.element_type.is_float and x.element_type.bits > component.bits for x in operands):
         return result
     lhs, rhs = (convert(x, shape=ArrayShape(element_type, x.shape)) for x in operands)
-    return hull(result, _contraction(exactly, (lhs, rhs), shape, terms, bits))
+    return hull(result, _contraction(exactly, (lhs, rhs), shape, terms, precision))
 
 
 def _complex_product(
     operands: Sequence[Enclosure],
     product: Product,
     terms: int,
-    bits: int,
+    precision: Precision,
     component: ElementType,
 ) -> Enclosure:
     """Enclose a complex contraction by components, each a sum of twice as many products."""
-    (a, b), (c, d) = ([_ball(flushed(part), bits) for part in parts(x)] for x in operands)
-    real = enclosed_product([(1, a, c), (-1, b, d)], product, 2 * terms, component)
-    imag = enclosed_product([(1, a, d), (1, b, c)], product, 2 * terms, component)
+    (a, b), (c, d) = ([ball(flushed(part), precision) for part in parts(x)] for x in operands)
+    sums = precision.added_in(component)
+    real = enclosed_product([(1, a, c), (-1, b, d)], product, 2 * terms, component, sums)
+    imag = enclosed_product([(1, a, d), (1, b, c)], product, 2 * terms, component, sums)
     return joined(real, imag)
 
 
-def _ball(operand: Enclosure, bits: int) -> Ball:
-    low = operand.low.astype(np.float64)
-    high = low if operand.is_point else operand.high.astype(np.float64)
-    usable = np.isfinite(low) & np.isfinite(high)
-    if not usable.all():
-        # Infinities and NaN are left to `with_specials`: inf - inf would lose the middle of the
-        # finite terms, which decide whether a partial sum may overflow.
-        low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
-    most = np.abs(low)
-    if operand.is_point:
-        middle, radius = low, np.zeros(())
-    else:
-        middle, radius = in_blocks_of(_middle_and_radius, (low, high))
-        most = np.maximum(most, np.abs(high))
-    if bits < 53:
-        radius = radius + most * 2.0**-bits
-    return middle, radius, most
-
-
-def _middle_and_radius(low: Array, high: Array) -> tuple[Array, Array]:
-    middle = low + (high - low) / 2
-    return middle, np.maximum(high - middle, middle - low) * (1 + 2.0**-50)
-
-
 def enclosed_product(
-    pairs: Sequence[Pair], product: Product, terms: int, element_type: ElementType
+    pairs: Sequence[Pair],
+    product: Product,
+    terms: int,
+    element_type: ElementType,
+    sums: ElementType | None = None,
 ) -> Enclosure:
     """Enclose a signed sum of contractions of balls (midpoint, radius, largest magnitude), whose
-    ``terms`` products are added in any order."""
+    ``terms`` products are added in any order, in the type ``sums`` (that of the result)."""
+    sums = sums or element_type
     # 2**-51: `product` sums in float64, in an order of NumPy's choice.
-    error = rounding_error(terms, element_type) + (terms + 2) * 2.0**-51
+    error = rounding_error(terms, sums) + (terms + 2) * 2.0**-51
     middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
     for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
         middle = middle + sign * product(a, b)
@@ -302,7 +279,7 @@ def enclosed_product(
         most = most + product(a_radius / error + a_most, b_most)
         if b_radius.any():
             radius = radius + product(a_most, b_radius)
-    widened = partial(_widened, error=error, terms=terms, element_type=element_type)
+    widened = partial(_widened, error=error, terms=terms, element_type=element_type, sums=sums)
     radius = np.broadcast_to(radius, middle.shape)
     low, high, overflows = in_blocks_of(widened, (middle, most, radius))
     result = between(low, high, np.asarray(False))
@@ -316,7 +293,7 @@ def enclosed_product(
     # checked by the magnitudes themselves.
     magnitudes = sum(product(a[2], b[2]) for _, a, b in pairs)
     known = magnitudes + _whole_radius(most, radius, error, terms)
-    overflows = ~(known <= float(finfo(element_type.numpy).max))
+    overflows = ~(known <= float(finfo(sums.numpy).max))
     return where(overflows, anything(result.shape, element_type), result)
 
 
@@ -332,16 +309,17 @@ def _widened(
     error: float | Array,
     terms: int,
     element_type: ElementType,
+    sums: ElementType,
 ) -> tuple[Array, Array, Array]:
     """Compute the ends of sums, and where one may overflow, from their midpoints, the sums of
     magnitudes (``most``), and the radii that stem from the operands."""
-    info = finfo(element_type.numpy)
+    info = finfo(sums.numpy)
     radius = _whole_radius(most, radius, error, terms)
     overflows = ~(most + radius <= float(info.max))
     radius = radius + (terms + 1) * float(info.smallest_subnormal)
     if (peer := budget.current()).flushes:
         # f16 and narrower types are multiplied in f32, at least.
-        computed = info if peer.may_flush(element_type) else finfo(F32.numpy)
+        computed = info if peer.may_flush(sums) else finfo(F32.numpy)
         radius = radius + (terms + 1) * float(computed.smallest_normal)
     is_zero = most == 0
     if element_type is not F64 and is_zero.any():  # whose products could be lost in float64

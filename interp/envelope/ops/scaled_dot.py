@@ -10,7 +10,8 @@ from hlo.types import F64, ArrayShape
 from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.enclosure import Enclosure, all_certain, anything, is_nan, point
-from interp.envelope.ops.contraction import Ball, enclosed_product, with_specials
+from interp.envelope.ops.contraction import enclosed_product, with_specials
+from interp.envelope.ops.factors import Ball
 from interp.exact.matrix_products import products_by
 from interp.ops import contraction as exact
 from interp.ops import scaled_dot as scaled

@@ -10,6 +10,8 @@ import hlo
 import interp
 from hlo.values import Array
 from interp.envelope.budget import XLA_CPU, XLA_GPU, XLA_TPU, Budget
+from interp.envelope.enclosure import contains
+from interp.envelope.evaluation import enclose
 from interp.envelope.judgement import Judge
 from interp.envelope.verdict import OUTSIDE
 
@@ -74,3 +76,59 @@ def test_other_types_keep_all_bits() -> None:
 def test_an_algorithm_says_what_is_rounded() -> None:
     assert outside(XLA_GPU, 11, ", algorithm=dot_f32_f32_f32") > 32
     assert not outside(XLA_CPU, 11, ", algorithm=dot_tf32_tf32_f32")
+
+
+def _legal(peer: Budget, algorithm: str, pairs: list[tuple[float, float]], actual: float) -> bool:
+    """Test whether a sum of products, of f32, may be this number."""
+    more = f", algorithm={algorithm}" if algorithm else ""
+    text = PROGRAM.replace("[8,{k}]", "[1,{k}]").replace("[{k},8]", "[{k},1]")
+    text = text.replace("[8,8]", "[1,1]").format(type="f32", k=len(pairs), more=more)
+    a, b = np.array(pairs, np.float32).T
+    found = enclose(hlo.parse(text), a[None], b[:, None], peer=peer).result
+    return bool(contains(found, np.full((1, 1), actual, np.float32)).all())
+
+
+def _half(number: float) -> float:
+    return float(np.float16(number))
+
+
+_ROUNDED = {"dot_bf16_bf16_f32_x3": 2.0**-14, "dot_bf16_bf16_f32_x6": 2.0**-21}
+
+
+@pytest.mark.parametrize("algorithm", _ROUNDED)
+def test_an_algorithm_of_several_passes_loses_the_product_of_what_is_left(algorithm: str) -> None:
+    part = _ROUNDED[algorithm]
+    for more, is_legal in ((1 + part, True), (1 + 2 * part, True), (1 + 16 * part, False)):
+        assert _legal(XLA_CPU, algorithm, [(1.1, 1.0)], float(np.float32(1.1)) * more) == is_legal
+    assert not _legal(XLA_CPU, "dot_f32_f32_f32", [(1.1, 1.0)], 1.1 * (1 + part))
+
+
+def test_factors_of_f16_have_its_range() -> None:
+    for algorithm, is_legal in (("dot_f16_f16_f32", True), ("dot_tf32_tf32_f32", False)):
+        assert _legal(XLA_CPU, algorithm, [(1e-9, 1.0)], 0.0) == is_legal
+        assert _legal(XLA_CPU, algorithm, [(1e-7, 1.0)], _half(1e-7)) == is_legal
+        assert _legal(XLA_CPU, algorithm, [(1e6, 1.0)], np.inf) == is_legal
+        assert _legal(XLA_CPU, algorithm, [(np.inf, 1e-9)], np.nan) == is_legal
+    assert not _legal(XLA_CPU, "dot_f16_f16_f32", [(1e4, 1.0)], np.inf)
+
+
+def test_sums_are_as_exact_as_the_algorithm_has_them() -> None:
+    ones = [(1.0, 1.0)] * 4100
+    for algorithm, actual in (("dot_f16_f16_f16", 2048.0), ("dot_bf16_bf16_bf16", 256.0)):
+        assert _legal(XLA_CPU, algorithm, ones, actual)
+        assert not _legal(XLA_CPU, algorithm.rpartition("_")[0] + "_f32", ones, actual)
+    large = [(300.0, 200.0)] * 2
+    assert _legal(XLA_CPU, "dot_f16_f16_f16", large, np.inf)
+    assert not _legal(XLA_CPU, "dot_f16_f16_f32", large, np.inf)
+
+
+@pytest.mark.parametrize("peer", [XLA_GPU, XLA_TPU])
+def test_a_factor_may_be_rounded_to_infinity(peer: Budget) -> None:
+    largest = float(np.finfo(np.float32).max)
+    assert _legal(peer, "", [(largest, 0.25)], np.inf)
+    assert not _legal(XLA_CPU, "", [(largest, 0.25)], np.inf)
+    assert not _legal(peer, "", [(largest / 2, 0.25)], np.inf)
+
+
+def test_without_an_algorithm_a_compiler_does_what_it_may() -> None:
+    assert not outside(XLA_GPU, 11, ", algorithm=dot_unset")
