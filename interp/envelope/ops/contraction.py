@@ -66,6 +66,15 @@ def rounding_error(
     return np.asarray((budget.current().additions(terms, element_type) + 2) * 2.0**-bits)
 
 
+def flushing_error(terms: int | Array, element_type: ElementType) -> float | Array:
+    """Bound what is flushed in a sum of rounded terms. Types whose subnormals a peer keeps, f16 and
+    narrower ones, are added in f32, at least."""
+    if not (peer := budget.current()).flushes:
+        return 0.0
+    computed = element_type if peer.may_flush(element_type) else F32
+    return (terms + 1) * float(finfo(computed.numpy).smallest_normal)
+
+
 def dot(
     lhs: Enclosure,
     rhs: Enclosure,
@@ -317,10 +326,7 @@ def _widened(
     radius = _whole_radius(most, radius, error, terms)
     overflows = ~(most + radius <= float(info.max))
     radius = radius + (terms + 1) * float(info.smallest_subnormal)
-    if (peer := budget.current()).flushes:
-        # f16 and narrower types are multiplied in f32, at least.
-        computed = info if peer.may_flush(sums) else finfo(F32.numpy)
-        radius = radius + (terms + 1) * float(computed.smallest_normal)
+    radius = radius + flushing_error(terms, sums)
     is_zero = most == 0
     if element_type is not F64 and is_zero.any():  # whose products could be lost in float64
         radius = np.where(is_zero, 0.0, radius)

@@ -39,7 +39,7 @@ from interp.envelope.interval_rules import (
     of_either_sign,
     one_sided,
 )
-from interp.envelope.ops.contraction import rounding_error
+from interp.envelope.ops.contraction import flushing_error, rounding_error
 from interp.envelope.sums_in_order import added_along, or_rounded, step_by_step
 from interp.exact import sums
 from interp.ops import reduction as exact
@@ -188,15 +188,12 @@ def sum_of(
     step."""
     part = rounding_error(terms, element_type, accumulates=accumulates)
     # 2**-51: the float64 sums of the ends and magnitudes are rounded, too.
-    error = magnitudes * (part + terms * 2.0**-51)
-    info = finfo(element_type.numpy)
-    if budget.current().flushes:
-        error = error + (terms + 1) * float(info.smallest_normal)
+    error = magnitudes * (part + terms * 2.0**-51) + flushing_error(terms, element_type)
     # Zeros alone add up to a zero in any order, with nothing to round or flush.
     error = np.where(magnitudes == 0, 0.0, error)
     ends = rounded_down(low - error, element_type), rounded_up(high + error, element_type)
     result = between(*of_either_sign(*ends), np.asarray(False))
-    overflows = ~(magnitudes + error <= float(info.max))
+    overflows = ~(magnitudes + error <= float(finfo(element_type.numpy).max))
     overflows |= is_nan(result.low) | is_nan(result.high)  # no number of a type without zero
     if not overflows.any():
         return result

@@ -49,6 +49,25 @@ def test_zero_in_place_of_a_subnormal(peer: Budget, is_wrong: bool) -> None:
     assert (worst(PRODUCT, ones, zero.reshape(1, 1), peer) == OUTSIDE) == is_wrong
 
 
+def test_a_sum_loses_none_of_the_subnormals_that_a_compiler_keeps() -> None:
+    text = """HloModule m
+add {
+  a = f16[] parameter(0)
+  b = f16[] parameter(1)
+  ROOT s = f16[] add(a, b)
+}
+ENTRY e {
+  x = f16[100] parameter(0)
+  zero = f16[] constant(0)
+  ROOT r = f16[] reduce(x, zero), dimensions={0}, to_apply=add
+}
+"""
+    x = np.full(100, 4e-5, np.float16)
+    wrong = np.float16(4e-3 * 0.8)
+    assert worst(text, [x], wrong, XLA_CPU) == OUTSIDE
+    assert worst(text, [x], wrong, UNKNOWN) != OUTSIDE
+
+
 def test_bf16_is_flushed_as_f32_is() -> None:
     small = np.asarray(1e-38, ml_dtypes.bfloat16)
     zero = np.zeros((), ml_dtypes.bfloat16)
