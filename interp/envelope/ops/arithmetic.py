@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 
@@ -122,7 +123,8 @@ def _wrapping(function: Function, on_reals: Callable[..., Array]) -> Rule:
         ]
         result = between(least_of(*corners), greatest_of(*corners), np.asarray(False))
         wraps = _is_outside(reals, result.element_type)
-        certain = (result.low == result.high) & ~wraps
+        # One number wraps to one, whatever its neighbours are.
+        certain = reduce(np.logical_and, map(is_certain, operands))
         return where(wraps & ~certain, anything(result.shape, result.element_type), result)
 
     return rule

@@ -16,6 +16,7 @@ from interp.envelope.enclosure import (
     finfo,
     greatest_of,
     hull,
+    is_certain,
     is_nan,
     least,
     least_of,
@@ -143,7 +144,7 @@ def abs_(operand: Enclosure) -> Enclosure:
     if operand.element_type.is_float or operand.is_point:
         return _magnitude(operand)
     result = _magnitude(operand)
-    wraps = exact.abs_(operand.low) < 0
+    wraps = (exact.abs_(operand.low) < 0) & ~is_certain(operand)
     return where(wraps, anything(result.shape, result.element_type), result)
 
 

@@ -83,3 +83,20 @@ def test_exact_results_are_enclosed(case: str, budget: Budget) -> None:
     for result, enclosure in zip(arrays_of(exact), arrays_of(legal), strict=True):
         with np.errstate(invalid="ignore"):
             assert contains(enclosure, np.asarray(result)).all(), (result, enclosure)
+
+
+@pytest.mark.parametrize("line", ["add(x, x)", "subtract(y, x)", "negate(x)", "abs(x)"])
+def test_a_certain_integer_wraps_beside_an_uncertain_one(line: str) -> None:
+    """The least integer, and -1 to 1."""
+    text = f"""HloModule m
+ENTRY e {{
+  x = s32[2] parameter(0)
+  y = s32[2] constant({{2, 2}})
+  ROOT r = s32[2] {line}
+}}"""
+    least = -(2**31)
+    low, high = (np.array([least, one], np.int32) for one in (-1, 1))
+    legal = enclose(hlo.parse(text), Enclosure(low, high, np.zeros(2, np.bool_)), peer=XLA_CPU)
+    exact = np.asarray(interp.evaluate(hlo.parse(text), low))
+    assert legal.result.low[0] == legal.result.high[0] == exact[0]
+    assert legal.result.low[1] < legal.result.high[1]
