@@ -267,7 +267,11 @@ def _added(
         """Add in float64, whose roundings :func:`sum_of` accounts for."""
         return np.asarray(target + np.bincount(segments, update.astype(np.float64), met.size))
 
-    kept = in_blocks(lambda one: _summed(one, nothing, lambda target, none: target), [flat])
+    def rounded(one: Enclosure) -> Enclosure:
+        result = _summed(one, nothing, lambda target, none: target)
+        return where(np.isfinite(one.low) & np.isfinite(one.high) & ~one.nan, result, one)
+
+    kept = in_blocks(rounded, [flat])
     sums = _summed(moved(lambda x: x[met], flat), taken, added)
     return moved(lambda x: x.reshape(value.shape), put(kept, met, sums))
 

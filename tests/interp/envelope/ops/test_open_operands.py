@@ -100,3 +100,25 @@ ENTRY e {{
     exact = np.asarray(interp.evaluate(hlo.parse(text), low))
     assert legal.result.low[0] == legal.result.high[0] == exact[0]
     assert legal.result.low[1] < legal.result.high[1]
+
+
+def test_an_infinity_stays_where_no_update_lands() -> None:
+    module = hlo.parse("""HloModule m
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  i = s32[1,1] constant({{3}})
+  u = f32[1] constant({1})
+  ROOT r = f32[4] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+}""")
+    x = np.float32([np.inf, -np.inf, np.nan, 1])
+    legal = enclose(module, x, peer=XLA_CPU).result
+    for end in (legal.low, legal.high):
+        assert np.array_equal(end[:3], x[:3], equal_nan=True)
+    assert legal.nan.tolist() == [False, False, True, False]
+    assert contains(legal, np.float32([np.inf, -np.inf, np.nan, 2])).all()
