@@ -308,11 +308,7 @@ def _atan2(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     lhs, rhs = flushed(lhs), flushed(rhs)
     corners = corners_of(exact.atan2, (lhs, rhs))
     low, high = least_of(*corners), greatest_of(*corners)
-    cut = (
-        has_zero(lhs)
-        & (rhs.low <= 0)
-        & ~((lhs.low == lhs.high) & (rhs.low == rhs.high) & (lhs.low != 0))
-    )
+    cut = has_zero(lhs) & (rhs.low <= 0) & ~(is_certain(lhs) & is_certain(rhs))
     # Rounded to nearest, as the function's own value on the cut is, so no exact result is beyond.
     pi = np.asarray(np.pi).astype(low.dtype)
     low, high = np.where(cut, -pi, low), np.where(cut, pi, high)

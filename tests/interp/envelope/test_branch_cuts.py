@@ -8,7 +8,7 @@ import pytest
 import hlo
 import interp
 from interp.envelope.budget import XLA_CPU
-from interp.envelope.enclosure import contains
+from interp.envelope.enclosure import Enclosure, contains
 from interp.envelope.evaluation import enclose
 
 TEXT = "HloModule m\nENTRY e {{ x = {type}[3] parameter(0)\n ROOT r = {type}[3] {op} }}"
@@ -69,3 +69,18 @@ def test_the_cut_of_atan2() -> None:
     legal = enclose(module, y, x, peer=XLA_CPU).result
     assert abs(exact[0].real) == np.pi
     assert contains(legal, exact) and contains(legal, -exact.conj())
+
+
+def test_the_angle_of_a_certain_point_on_the_cut_beside_an_uncertain_one() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  y = f32[3] parameter(0)
+  x = f32[3] constant({-1, -1, -1})
+  ROOT r = f32[3] atan2(y, x)
+}""")
+    low, high = np.float32([0.0, -0.0, -1e-3]), np.float32([0.0, -0.0, 1e-3])
+    y = Enclosure(low, high, np.zeros(3, np.bool_))
+    legal = enclose(module, y, peer=XLA_CPU).result
+    pi = np.float32(np.pi)
+    assert contains(legal, np.float32([pi, -pi, pi])).all()
+    assert contains(legal, np.float32([-pi, pi, -pi])).tolist() == [False, False, True]
