@@ -11,7 +11,7 @@ from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.enclosed_values import unknown
-from interp.envelope.enclosure import Enclosure, Value, anything, moved
+from interp.envelope.enclosure import Enclosure, Value, anything, moved, point, where
 from interp.envelope.fold_orders import MONOIDS
 from interp.envelope.interval_rules import flushed
 from interp.envelope.ops.reduction import sum_of
@@ -121,11 +121,13 @@ def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]]
 def _running_sums(
     operand: Enclosure, init: Enclosure, dimension: int, is_reverse: bool
 ) -> Enclosure:
-    """Enclose prefix sums in any grouping; anything if a number may be infinite or NaN."""
-    values, start = flushed(operand), flushed(init)
-    finite = all((np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan).all() for x in (values, start))
-    if not finite:
-        return anything(operand.shape, operand.element_type)
+    """Enclose prefix sums in any grouping; anything from a number on that may be infinite or
+    NaN."""
+    special = [~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan for x in (operand, init)]
+    values, start = (
+        where(mask, point(np.zeros_like(x.low)), flushed(x)) if mask.any() else flushed(x)
+        for mask, x in zip(special, (operand, init), strict=True)
+    )
     step = np.s_[::-1] if is_reverse else np.s_[:]
     along = (*(np.s_[:] for _ in range(dimension)), step)
 
@@ -135,7 +137,7 @@ def _running_sums(
 
     most = [np.maximum(np.abs(x.low), np.abs(x.high)) for x in (values, start)]
     terms = total(np.ones_like(values.low), np.ones_like(start.low))
-    return sum_of(
+    result = sum_of(
         total(values.low, start.low),
         total(values.high, start.high),
         total(*most),
@@ -143,6 +145,8 @@ def _running_sums(
         operand.element_type,
         accumulates=False,
     )
+    met = total(*special) > 0
+    return where(met, anything(result.shape, result.element_type), result) if met.any() else result
 
 
 def _open_scan(

@@ -116,6 +116,18 @@ def test_running_sums_in_any_grouping(reverse: str) -> None:
     assert not contains(last, grouped[::step][-2])
 
 
+@pytest.mark.parametrize("reverse", ["", ", is_reverse=true"])
+def test_running_sums_before_an_infinity_are_known(reverse: str) -> None:
+    module = hlo.parse(_SCAN.format(type="f32", opcode="add", reverse=reverse))
+    x = np.ones(64, np.float32)
+    x[32] = np.inf
+    sums, last = enclose(module, x, np.float32(0), peer=XLA_CPU).result
+    exact = x[::-1].cumsum()[::-1] if reverse else x.cumsum()
+    assert contains(sums, exact).all() and contains(last, np.float32(np.inf))
+    wrong = contains(sums, exact + np.float32(1))
+    assert not (wrong[33:] if reverse else wrong[:32]).any()
+
+
 @pytest.mark.parametrize("opcode", ["add", "xor", "maximum", "subtract"])
 def test_integers_have_one_result_in_all_groupings(opcode: str) -> None:
     module = hlo.parse(_SCAN.format(type="s32", opcode=opcode, reverse=""))
