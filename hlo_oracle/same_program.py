@@ -88,6 +88,7 @@ class _Outputs:
     saved: Path
 
     def arrays(self) -> tuple[np.ndarray, ...]:
+        # Types that NumPy lacks (bf16) are saved as raw bytes; the row has their names.
         types = [np.dtype(text.partition("[")[0]) for text in self.row.outputs]
         saved = archive.read(self.saved)
         return tuple(a.view(t) for a, t in zip(saved.values(), types, strict=True))

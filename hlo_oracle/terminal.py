@@ -27,4 +27,5 @@ class _Console(Console):
 
 def console(*, soft_wrap: bool = True, highlight: bool = False) -> Console:
     """Make a console for standard output."""
+    # Without soft_wrap rich breaks lines in a pipe or a file at 80 columns.
     return _Console(highlight=highlight, soft_wrap=soft_wrap)

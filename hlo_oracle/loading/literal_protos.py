@@ -84,6 +84,7 @@ def _elements(values: list[int | bytes], element_type: ElementType, count: int) 
             data = _unpacked(data, element_type)
         little = dtype.newbyteorder("<") if dtype.kind in "iufc" else dtype
         found = np.frombuffer(data, little).astype(dtype)
+    # There may be more: elements of less than 8 bits fill whole bytes, as s4[3] does two.
     if found.size < count:
         raise Error(f"a literal with {found.size} of {count} elements")
     return found[:count]

@@ -101,6 +101,7 @@ def _unpack(archive: Path, directory: Path) -> None:
                 target.write_bytes(opened.read(member))
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise Error(f"{archive}: a damaged archive ({error})") from error
+    # Written last: without it an archive is unpacked again, as after an interruption.
     directory.mkdir(parents=True, exist_ok=True)
     (directory / ".done").write_text("", "utf-8")
 
