@@ -237,14 +237,22 @@ def kind_of(
     """Return the leaves of the non-static arguments, and the cache key of a compilation: their
     structure, shapes and types, and the static arguments.
 
-    Raises Unsupported inside of JAX's transformations.
+    Raises Unsupported inside of JAX's transformations, and ArgumentError for a static argument
+    without a hash.
     """
     import jax
 
     own, named, static = _divided(jitted, arguments, keywords)
+    for place, value in static:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise ArgumentError(f"the static argument {place!r} has no hash: {error}") from error
+    # JAX tells 1, 1.0 and True, which are equal, by their types: functions may, too.
+    typed = tuple((place, type(value), value) for place, value in static)
     leaves, tree = jax.tree.flatten((own, named))
     is_wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]
-    return leaves, (tree, static, is_wide, *map(_leaf_kind, leaves))
+    return leaves, (tree, typed, is_wide, *map(_leaf_kind, leaves))
 
 
 def _leaf_kind(leaf: Any) -> object:

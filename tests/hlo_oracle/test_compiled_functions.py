@@ -128,3 +128,19 @@ def test_the_program_of_the_documentation(capsys: pytest.CaptureFixture[str]) ->
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/jit.md").read_text(), re.DOTALL)
     exec(compile(program, "docs/jit.md", "exec"), {})
     assert "CacheInfo(hits=0, misses=2, currsize=2)" in capsys.readouterr().out
+
+
+def by_type(a: Any, s: Any) -> Any:
+    return a + [int, bool, float].index(type(s))
+
+
+def test_equal_static_arguments_of_other_types_are_other_arguments() -> None:
+    x = np.zeros(1, np.float32)
+    numbered, named = ho.jit(by_type, static_argnums=1), ho.jit(by_type, static_argnames="s")
+    for n, static in enumerate((1, True, 1.0)):
+        assert numbered(x, static).tolist() == named(x, s=static).tolist() == [n]
+
+
+def test_a_static_argument_without_a_hash() -> None:
+    with pytest.raises(ArgumentError, match=r"the static argument 1 has no hash: unhashable"):
+        ho.jit(lambda a, s: a * len(s), static_argnums=1)(X, [1, 2])
