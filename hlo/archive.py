@@ -73,8 +73,14 @@ def _arrays(path: Path, file: BinaryIO) -> dict[str, np.ndarray]:
 
 
 def typed(array: np.ndarray, shape: Shape) -> np.ndarray:
-    """Restore the element type of an array read as raw bytes; return any other unchanged."""
+    """Restore the element type of an array read as raw bytes; return any other unchanged.
+
+    Raises ArgumentError for an array of records, whose bytes are those of several numbers.
+    """
     if array.dtype.kind != "V" or not isinstance(shape, ArrayShape):
         return array
+    if array.dtype.names is not None:
+        fields = ", ".join(array.dtype.names)
+        raise ArgumentError(f"an array of records (of {fields}), where {shape} is expected")
     dtype = shape.element_type.dtype
     return array if dtype is None or dtype.itemsize != array.dtype.itemsize else array.view(dtype)

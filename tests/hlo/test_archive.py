@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hlo import archive
+from hlo.errors import ArgumentError
 from hlo.types import ELEMENT_TYPES, ArrayShape
 
 TYPES = [name for name, one in ELEMENT_TYPES.items() if one.dtype is not None]
@@ -25,3 +26,9 @@ def test_arrays_come_back(name: str, dims: tuple[int, ...], tmp_path: Path) -> N
         found = archive.typed(archive.read(tmp_path / "file.npz")["x"], shape)
         assert (found.dtype, found.shape) == (array.dtype, dims)
         assert found.tobytes() == kept.tobytes()
+
+
+def test_records_are_not_raw_bytes() -> None:
+    records = np.zeros(3, [("x", "i2"), ("y", "i2")])
+    with pytest.raises(ArgumentError, match=r"records \(of x, y\), where f32\[3\] is expected"):
+        archive.typed(records, ArrayShape(ELEMENT_TYPES["f32"], (3,)))
