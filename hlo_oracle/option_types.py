@@ -13,9 +13,12 @@ def whole(least: int, most: int, what: str) -> Callable[[str], int]:
     """Make a parser of integers from ``least`` to ``most``; ``what`` names them in errors."""
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal()) or not least <= int(text[:40]) <= most:
+        digits = text.lstrip("0") or "0"
+        # No number of so many digits is in a range here, and int() refuses the longest.
+        is_number = text.isascii() and text.isdecimal() and len(digits) <= 40
+        if not is_number or not least <= int(digits) <= most:
             raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
-        return int(text)
+        return int(digits)
 
     return read
 
