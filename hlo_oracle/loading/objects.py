@@ -56,7 +56,7 @@ def program_of(
         return Program(program, hlo.format(program))
     if isinstance(program, os.PathLike) or (isinstance(program, str) and is_path(program)):
         path = Path(program)
-        if str(path) != "-" and not path.exists():
+        if str(path) != "-" and not os.path.exists(path):  # False where the name is too long
             raise Error(f"{path}: there is no such file")
         return programs.read_program(path, elided, name)
     if isinstance(program, str):
@@ -82,8 +82,10 @@ def is_function(program: object) -> bool:
 
 
 def is_path(text: str) -> bool:
-    """Test for a path: one line that is no program text."""
-    return "\n" not in text.strip() and re.search(r"[{}();=]|HloModule", text) is None
+    """Test for a path: of a file that exists, or one line that is no program text."""
+    if os.path.exists(text):
+        return True
+    return "\n" not in text.strip() != "" and re.search(r"[{}();=]|HloModule", text) is None
 
 
 def _text(program: object) -> str:

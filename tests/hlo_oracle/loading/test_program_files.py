@@ -219,3 +219,19 @@ def test_damaged_literals_are_refused(seed: int) -> None:
         literal_protos.value(bytes(data[: rng.integers(1, len(data) + 1)]))
     except (Error, NotAMessage) as error:
         assert isinstance(error, Error) and str(error)
+
+
+@pytest.mark.parametrize("name", ["a (1).hlo", "a=b.hlo", "HloModule"])
+def test_a_file_that_exists_is_no_text(name: str, tmp_path: Path) -> None:
+    text = "HloModule m\nENTRY e {\n  ROOT x = f32[] parameter(0)\n}"
+    (tmp_path / name).write_text(text)
+    assert ho.load(str(tmp_path / name)).name == "m"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "the text is empty"), (" \n", "the text is empty"), ("a" * 5000, "no such file")],
+)
+def test_a_text_that_names_nothing(text: str, said: str) -> None:
+    with pytest.raises(Error, match=said):
+        ho.load(text)
