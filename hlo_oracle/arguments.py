@@ -292,7 +292,7 @@ def from_archive(
     shapes = [parameter.shape for parameter in module.entry.parameters]
     each = []
     for rank in range(size):
-        chosen = _of_rank(declared, arrays, rank, size)
+        chosen = _of_rank(path, declared, arrays, (rank, size))
         if len(chosen) != len(declared):
             raise ArgumentError(
                 f"{path}: {len(declared)} arguments are expected, {len(chosen)} were given"
@@ -321,14 +321,25 @@ def _widened(path: Path, declared: _Declared, array: Array, cast: bool) -> Array
     return found
 
 
+# Names of arrays in order, as NumPy gives them, and as campaigns and recordings do.
+_IN_ORDER = ("arr_", "p")
+
+
 def _of_rank(
-    declared: Sequence[_Declared], arrays: dict[str, Array], rank: int, size: int
+    path: Path, declared: Sequence[_Declared], arrays: dict[str, Array], of: tuple[int, int]
 ) -> Sequence[Array]:
-    """Choose a rank's arrays: by name if they all have one, else in order."""
-    count = len(declared)
+    """Choose the arrays of a rank of several: by name if they all have one, else in order.
+
+    Raises ArgumentError if some have: the others are misspelt, or of another program.
+    """
+    (rank, size), count = of, len(declared)
     named = [arrays.get(f"{d.name}@{rank}", arrays.get(d.name)) for d in declared]
     chosen = [array for array in named if array is not None]
     if len(chosen) == count:
         return chosen
+    is_numbered = any(list(arrays) == [f"{a}{n}" for n in range(len(arrays))] for a in _IN_ORDER)
+    if chosen and len(arrays) >= count and not is_numbered:
+        missing = ", ".join(d.name for d, a in zip(declared, named, strict=True) if a is None)
+        raise ArgumentError(f"{path}: {missing} is missing; there are {', '.join(arrays)}")
     chosen = list(arrays.values())
     return chosen[rank * count : (rank + 1) * count] if len(chosen) == size * count else chosen

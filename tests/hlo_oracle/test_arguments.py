@@ -68,3 +68,22 @@ def test_parts_of_tuples_are_cast(tmp_path: Path) -> None:
         from_archive(MODULE, path)
     (found,) = from_archive(MODULE, path, cast=True)
     assert same(found, VALUES)
+
+
+ADD = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[] parameter(0)
+  p0 = f32[] parameter(1)
+  ROOT z = f32[] subtract(x, p0)
+}
+""")
+
+
+def test_names_match_all_or_none(tmp_path: Path) -> None:
+    """A misspelt name does not have arrays taken in order; numbers are no names."""
+    path, one, two = tmp_path / "arguments.npz", np.float32(1), np.float32(2)
+    archive.write(path, [("p0", np.asarray(two)), ("X", np.asarray(one))])
+    with pytest.raises(hlo.ArgumentError, match=r"npz: x is missing; there are p0, X"):
+        from_archive(ADD, path)
+    archive.write(path, archive.numbered((np.asarray(one), np.asarray(two))))
+    assert from_archive(ADD, path) == ((one, two),)
