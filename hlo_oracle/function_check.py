@@ -70,7 +70,13 @@ def check(
         return of_run(*ran, paths=made.paths, budget=budget, seed=seed)
     if keywords:
         raise ArgumentError(f"no function, and so no argument {next(iter(keywords))!r}")
+    if against is not None and results is not None:
+        raise ArgumentError("results are judged as given: the compiler against would not run")
+    if not isinstance(against, str | None):
+        raise ArgumentError(f"against is a compiler's name, not {type(against).__name__}")
     found = objects.program_of(program, elided=elided)
+    if results is not None and not arguments and found.arguments is None:
+        _require_no_parameters(found.module)
     values = _values(found.module, arguments or found.arguments, seed)
     # Recorded results are those of the recorded arguments.
     given = found.results if results is None and not arguments else results
@@ -98,6 +104,13 @@ def check(
             )
     judged = verdicts.verdict(found.module.name, made_by, examined, (), found.module, values)
     return replace(judged, notes=(*found.notes, *judged.notes, *notes(used)))
+
+
+def _require_no_parameters(module: Module) -> None:
+    if module.entry.parameters:
+        raise ArgumentError(
+            f"results are those of certain arguments: give what {module.name} was run with"
+        )
 
 
 def _values(module: Module, given: Sequence[Any] | None, seed: int) -> tuple[Value, ...]:

@@ -11,10 +11,11 @@ import numpy as np
 from hlo import archive
 from hlo.errors import ArgumentError
 from hlo.module import Module
-from hlo.types import leaves
+from hlo.types import Shape, leaves
 from hlo.values import Array
 from hlo_oracle.loading.programs import Program
 from interp.envelope.budget import UNKNOWN, Budget, named
+from interp.values import conforms, described
 
 if TYPE_CHECKING:
     from fuzz.peers.xla import Answer
@@ -73,18 +74,37 @@ def notes(budget: Budget) -> tuple[str, ...]:
 
 def typed(results: Sequence[object], module: Module) -> tuple[Array, ...]:
     """Convert recorded results to arrays of the module's types: types unknown to NumPy are recorded
-    as bytes. Raises ArgumentError if their number differs from that of the results."""
+    as bytes, others perhaps in the byte order of another machine.
+
+    Raises ArgumentError if their number, types or shapes differ from those of the module's results:
+    no compiler gave them for it.
+    """
+    if not isinstance(results, list | tuple | np.ndarray):
+        raise ArgumentError(f"results are a sequence of arrays, not {type(results).__name__}")
     arrays = [np.asarray(result) for result in results]
     shapes = [x for x in leaves(module.entry.root_instruction.shape) if x.element_type.is_array]
     if len(arrays) != len(shapes):
         raise ArgumentError(
             f"{len(arrays)} recorded results, where {module.name} has {len(shapes)}"
         )
-    return tuple(map(archive.typed, arrays, shapes))
+    found = tuple(map(_typed, arrays, shapes))
+    for number, (array, shape) in enumerate(zip(found, shapes, strict=True)):
+        if not conforms(array, shape):
+            raise ArgumentError(
+                f"recorded result {number} is {described(array)}, where {module.name} has {shape}"
+            )
+    return found
+
+
+def _typed(array: Array, shape: Shape) -> Array:
+    native = array.dtype.newbyteorder("=")
+    return archive.typed(array.astype(native, copy=False), shape)
 
 
 def budget_named(wanted: str | Budget | None, default: Budget = UNKNOWN) -> Budget:
     """Find a budget by its name, ``default`` without one; ArgumentError if there is none."""
     if wanted is None or isinstance(wanted, Budget):
         return wanted or default
+    if not isinstance(wanted, str):
+        raise ArgumentError(f"a budget is one, or its name, not {type(wanted).__name__}")
     return named(wanted)

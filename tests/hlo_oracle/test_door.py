@@ -199,6 +199,34 @@ def test_options_that_do_not_go_together() -> None:
         ho.load(EXAMPLE, 1)
 
 
+TWICE = "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}"
+ROW = np.arange(4, dtype=np.float32)
+
+
+def test_results_in_another_byte_order_are_judged() -> None:
+    assert ho.check(TWICE, ROW, results=[(ROW + ROW).astype(">f4")]).equal == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "said"),
+    [
+        ((), {"results": [ROW + ROW]}, "results are those of certain arguments"),
+        ((ROW,), {"results": [ROW * 2], "against": "xla"}, "the compiler against would not run"),
+        ((ROW,), {"results": [np.float64(2) * ROW.astype("f8")]}, "result 0 is float64[4], where"),
+        ((ROW,), {"results": [None]}, "recorded result 0 is object[], where m has f32[4]"),
+        ((ROW,), {"results": [ROW[:2]]}, "recorded result 0 is float32[2], where m has f32[4]"),
+        ((ROW,), {"results": 3}, "results are a sequence of arrays, not int"),
+        ((ROW,), {"results": [ROW * 2], "budget": 3}, "a budget is one, or its name, not int"),
+        ((ROW,), {"against": 3}, "against is a compiler's name, not int"),
+    ],
+)
+def test_results_that_cannot_be_judged(given: Any, named: dict[str, Any], said: str) -> None:
+    """What the user mistook is not proven wrong of a compiler."""
+    with pytest.raises(ArgumentError) as raised:
+        ho.check(TWICE, *given, **named)
+    assert said in str(raised.value)
+
+
 def test_a_narrower_budget_proves_more() -> None:
     """The sine of XLA:CPU is not correctly rounded."""
     x = np.linspace(-3, 3, 1000, dtype=np.float32)
