@@ -256,7 +256,12 @@ def kind_of(
 
 
 def _leaf_kind(leaf: Any) -> object:
-    """Return the key of a leaf: an array's shape and type, or a number's Python type."""
+    """Return the key of a leaf: an array's shape and type, or a number's Python type.
+
+    Raises ArgumentError for a masked array, as JAX does: C would compute what the mask hides.
+    """
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise ArgumentError("JAX takes no masked arrays: fill them first (x.filled(0))")
     if isinstance(leaf, np.ndarray | np.generic):
         return leaf.shape, leaf.dtype, False
     import jax

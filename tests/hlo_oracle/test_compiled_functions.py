@@ -144,3 +144,11 @@ def test_equal_static_arguments_of_other_types_are_other_arguments() -> None:
 def test_a_static_argument_without_a_hash() -> None:
     with pytest.raises(ArgumentError, match=r"the static argument 1 has no hash: unhashable"):
         ho.jit(lambda a, s: a * len(s), static_argnums=1)(X, [1, 2])
+
+
+def test_masked_arrays_are_refused_after_others_as_before() -> None:
+    fast, x = ho.jit(lambda x: x + 1), np.zeros(2, np.float32)
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match="JAX takes no masked arrays"):
+            fast(np.ma.masked_array(x, [True, False]))
+        assert fast(x).tolist() == [1, 1]
