@@ -122,8 +122,7 @@ def lower(
     try:
         lowered = jitted.lower(*arguments, **keywords)
     except Exception as error:  # whatever the function raises while it is traced
-        first = next(iter(str(error).splitlines()), "")
-        raise Error(f"{name}: JAX cannot trace it: {type(error).__name__}: {first}") from error
+        raise Error(f"{name}: JAX cannot trace it: {_described(error)}") from error
     text = text_of(lowered)
     own, named, _ = _divided(jitted, arguments, keywords)
     leaves, tree = jax.tree.flatten((own, named))
@@ -142,7 +141,10 @@ def lower(
             lambda x: x.copy() if isinstance(x, jax.Array) else x,
             (tuple(arguments), dict(keywords)),
         )
-        return jitted(*own[0], **own[1])
+        try:
+            return jitted(*own[0], **own[1])
+        except Exception as error:  # whatever JAX raises for arguments that have no values
+            raise Error(f"{name}: JAX cannot run it: {_described(error)}") from error
 
     return LoweredFunction(
         name,
@@ -165,7 +167,8 @@ def jitted_function(
     """Jit a function by ``jax.jit``, unless it is jitted; return it with the arguments that precede
     those of each call: the object of a jitted method, which is static as a rule.
 
-    Raises ArgumentError if static arguments are named for a function that is already jitted.
+    Raises ArgumentError if static arguments are named for a function that is already jitted, and
+    where JAX does not jit it.
     """
     import jax
 
@@ -174,9 +177,12 @@ def jitted_function(
     if isinstance(method, MethodType) and isinstance(method.__func__, jax.stages.Wrapped):
         function, own = method.__func__, (method.__self__,)
     if not isinstance(function, jax.stages.Wrapped):
-        return jax.jit(
-            function, static_argnums=static_argnums, static_argnames=static_argnames
-        ), own
+        try:
+            return jax.jit(
+                function, static_argnums=static_argnums, static_argnames=static_argnames
+            ), own
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"{name_of(function)}: JAX cannot jit it: {error}") from error
     if static_argnums is not None or static_argnames is not None:
         raise ArgumentError("the function is jitted: its static arguments are named there")
     return function, own
@@ -185,6 +191,11 @@ def jitted_function(
 def name_of(function: Any) -> str:
     """Return a function's name for messages."""
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _described(error: Exception) -> str:
+    """Format an exception with all lines of its message: the last ones often have the reason."""
+    return ": ".join(part for part in (type(error).__name__, str(error).strip()) if part)
 
 
 def array_of(leaf: Any) -> Array:

@@ -152,3 +152,17 @@ def test_masked_arrays_are_refused_after_others_as_before() -> None:
         with pytest.raises(ArgumentError, match="JAX takes no masked arrays"):
             fast(np.ma.masked_array(x, [True, False]))
         assert fast(x).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (3, {}),
+        (loss, {"static_argnums": 5}),
+        (loss, {"static_argnums": "a"}),
+        (loss, {"static_argnames": "zz"}),
+    ],
+)
+def test_what_jax_does_not_jit(function: Any, named: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match="(loss|int): JAX cannot jit it: "):
+        ho.jit(function, **named)

@@ -156,8 +156,14 @@ def raises(x: Any) -> Any:
     raise ValueError("no\nway")
 
 
+def generates(x: Any) -> Any:
+    yield x
+
+
 BAD = [
-    (raises, (1,), "raises: JAX cannot trace it: ValueError: no"),
+    (raises, (1,), "raises: JAX cannot trace it: ValueError: no\nway"),
+    (jnp.sin, (jax.ShapeDtypeStruct((4,), "f4"),), "sin: JAX cannot run it: "),
+    (generates, (1,), "generates: JAX cannot jit it: "),
     (lambda x: x.nothing, (1,), "JAX cannot trace it: AttributeError"),
     (jnp.sin, ("a",), "sin: JAX cannot trace it: TypeError"),
     (3, (), "int is no program: HLO text, a path"),
