@@ -11,7 +11,7 @@ import backend_c
 from backend_c.native.cache import Directory
 from hlo.errors import Unsupported
 from hlo_oracle.frontends import jax_functions
-from hlo_oracle.frontends.jax_functions import LoweredFunction
+from hlo_oracle.frontends.jax_functions import JittedFunction, LoweredFunction
 from hlo_oracle.loading import objects
 from hlo_oracle.required_packages import require_package
 
@@ -37,7 +37,7 @@ class Specialization(NamedTuple):
         return self.lowered.structured(self.executable(*self.lowered.constants, *given))
 
 
-class CompiledFunction:
+class CompiledFunction(JittedFunction):
     """A JAX function that runs as C, compiled once for each structure, shapes and types of
     arguments."""
 
@@ -52,8 +52,8 @@ class CompiledFunction:
     ) -> None:
         require_package("to lower a function", "jax", "jax")
         self._function = function
-        self._static = static_argnums, static_argnames
-        self._jitted, self._own = jax_functions.jitted_function(function, *self._static)
+        static = static_argnums, static_argnames
+        super().__init__(*jax_functions.jitted_function(function, *static))
         self._compile = compile
         self._made: dict[object, Specialization] = {}
         self._hits = self._misses = 0

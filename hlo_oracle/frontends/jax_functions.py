@@ -31,6 +31,18 @@ class Device:
         return f"jaxlib {version('jaxlib')}, {self.name}"
 
 
+class JittedFunction:
+    """A function that is jitted, with the arguments that precede those of each call, for what
+    wraps one: JAX traces this, not the wrapper."""
+
+    def __init__(self, jitted: Any, own: tuple[Any, ...]) -> None:
+        self._jitted, self._own = jitted, own
+
+    def parts(self) -> tuple[Any, tuple[Any, ...]]:
+        """Return the jitted function and the arguments that precede those of each call."""
+        return self._jitted, self._own
+
+
 @dataclass(frozen=True, slots=True)
 class LoweredFunction:
     """A function and its arguments as a program: HLO text, its argument arrays in order, and the
@@ -174,7 +186,9 @@ def jitted_function(
 
     own: tuple[Any, ...] = ()
     method: Any = function
-    if isinstance(method, MethodType) and isinstance(method.__func__, jax.stages.Wrapped):
+    if isinstance(method, JittedFunction):
+        function, own = method.parts()
+    elif isinstance(method, MethodType) and isinstance(method.__func__, jax.stages.Wrapped):
         function, own = method.__func__, (method.__self__,)
     if not isinstance(function, jax.stages.Wrapped):
         try:

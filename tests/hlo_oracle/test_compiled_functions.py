@@ -166,3 +166,9 @@ def test_masked_arrays_are_refused_after_others_as_before() -> None:
 def test_what_jax_does_not_jit(function: Any, named: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match="(loss|int): JAX cannot jit it: "):
         ho.jit(function, **named)
+
+
+def test_what_is_compiled_is_checked_as_the_function_it_wraps() -> None:
+    fast = ho.jit(lambda x, n: x * n, static_argnums=1)
+    assert ho.check(fast, X, 3).equal == 6
+    assert ho.run(fast, X, 3).tolist() == (X * 3).tolist()
