@@ -68,8 +68,7 @@ def check(
         made = jax_functions.lower(program, arguments, keywords, static_argnums, static_argnames)
         ran = made.text, made.arrays, made.results(), made.device, made.name
         return of_run(*ran, paths=made.paths, budget=budget, seed=seed)
-    if keywords:
-        raise ArgumentError(f"no function, and so no argument {next(iter(keywords))!r}")
+    objects.require_no_keywords(keywords)
     if against is not None and results is not None:
         raise ArgumentError("results are judged as given: the compiler against would not run")
     if not isinstance(against, str | None):

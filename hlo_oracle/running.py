@@ -23,6 +23,7 @@ def run(program: object, *arguments: Any, seed: int = 0, **keywords: Any) -> Any
         made = jax_functions.lower(program, arguments, keywords)
         exact = interp.evaluate(objects.load(made.text), *made.arrays, seed=seed)
         return made.structured(exact)
+    objects.require_no_keywords(keywords)
     return interp.evaluate(objects.load(program), *arguments, seed=seed)
 
 

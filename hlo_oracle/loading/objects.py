@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,7 @@ def program_of(
     if not is_function(program) and (arguments or keywords):
         raise ArgumentError("arguments are for a Python function; a program has its own shapes")
     if isinstance(program, Module):
-        hlo.verify(program)
-        return Program(program, hlo.format(program))
+        return programs.of_module(program, hlo.format(program), elided)
     if isinstance(program, os.PathLike) or (isinstance(program, str) and is_path(program)):
         path = Path(program)
         if str(path) != "-" and not os.path.exists(path):  # False where the name is too long
@@ -71,6 +71,12 @@ def program_of(
     if exported is not None:
         return programs.of_bytes(exported, elided)
     return programs.of_bytes(_text(program).encode(), elided)
+
+
+def require_no_keywords(keywords: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for a keyword argument given with a program that is no function."""
+    if keywords:
+        raise ArgumentError(f"no function, and so no argument {next(iter(keywords))!r}")
 
 
 def is_function(program: object) -> bool:

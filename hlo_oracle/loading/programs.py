@@ -124,7 +124,11 @@ def _is_snapshot(data: bytes, module: bytes) -> bool:
 
 
 def _of_text(text: str, elided: str | None) -> Program:
-    module = hlo.parse(text)
+    return of_module(hlo.parse(text), text, elided)
+
+
+def of_module(module: Module, text: str, elided: str | None = None) -> Program:
+    """Make a program of a module and its text, constants filled in as :func:`read_program` does."""
     hlo.verify(module)
     if elided is None:
         return Program(module, text)

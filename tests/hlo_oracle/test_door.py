@@ -199,6 +199,8 @@ def test_options_that_do_not_go_together() -> None:
         ho.check(jnp.sin, 1.0, against="xla")
     with pytest.raises(ArgumentError, match="no function, and so no argument 'k'"):
         ho.check(EXAMPLE, k=1)
+    with pytest.raises(ArgumentError, match="no function, and so no argument 'k'"):
+        ho.run(EXAMPLE, k=1)
     with pytest.raises(ArgumentError, match="no budget is named 'mine'; there are exact, "):
         ho.check(jnp.sin, 1.0, budget="mine")
     with pytest.raises(ArgumentError, match="arguments are for a Python function"):

@@ -235,3 +235,8 @@ def test_a_file_that_exists_is_no_text(name: str, tmp_path: Path) -> None:
 def test_a_text_that_names_nothing(text: str, said: str) -> None:
     with pytest.raises(Error, match=said):
         ho.load(text)
+
+
+def test_elided_constants_of_a_module_are_filled_in() -> None:
+    made = ho.load(hlo.parse(ELIDED), elided="zeros")
+    assert not any(array.any() for array in arrays_of(ho.run(made)))
