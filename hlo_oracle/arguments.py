@@ -285,8 +285,8 @@ def from_archive(
 
     A tuple is given by its arrays: in order, or as ``name{1,0}``. Bounded dimensions have their
     actual sizes. ``cast`` converts arrays whose type is only wider or narrower than the
-    parameter's. ArgumentError for them without it, for integers that do not fit, and for another
-    number of arrays.
+    parameter's. ArgumentError for them without it, for finite numbers that do not fit, and for
+    another number of arrays.
     """
     arrays, declared = archive.read(path), _declared(module)
     shapes = [parameter.shape for parameter in module.entry.parameters]
@@ -313,8 +313,12 @@ def _widened(path: Path, declared: _Declared, array: Array, cast: bool) -> Array
     if not cast:
         given = ArrayShape(source, array.shape)
         raise ArgumentError(f"{name} is {given}, and {shape} is expected: --cast converts it")
-    found = converted(array, target)
-    fits = converted(found, source) == array if source.is_integer else np.True_
+    with np.errstate(over="ignore"):  # which the next line tells
+        found = converted(array, target)
+    if source.is_integer:
+        fits = converted(found, source) == array
+    else:
+        fits = np.isfinite(found) | ~np.isfinite(array)
     if not np.all(fits):
         first = array[~np.asarray(fits)].flat[0]
         raise ArgumentError(f"{name}: {first} does not fit into {target}")

@@ -87,3 +87,11 @@ def test_names_match_all_or_none(tmp_path: Path) -> None:
         from_archive(ADD, path)
     archive.write(path, archive.numbered((np.asarray(one), np.asarray(two))))
     assert from_archive(ADD, path) == ((one, two),)
+
+
+@pytest.mark.parametrize("wide", [1e300, -1e39])
+def test_a_number_does_not_become_infinite(wide: float, tmp_path: Path) -> None:
+    path = tmp_path / "arguments.npz"
+    archive.write(path, [("x", np.array(wide)), ("p0", np.array(np.inf))])
+    with pytest.raises(hlo.ArgumentError, match=r"x: .* does not fit into f32"):
+        from_archive(ADD, path, cast=True)
