@@ -279,19 +279,20 @@ def emit(
     :func:`compile`.
     """
     dialect = _require(target)
-    wished = (
-        name,
-        external_weights or None,
-        max_workspace,
-        optimize,
-        compiler,
-        no_double or None,
-        simd,
-    )
-    if dialect is not EMBEDDED and any(one is not None for one in wished):
+    wished = {
+        "name": name,
+        "external_weights": external_weights or None,
+        "max_workspace": max_workspace,
+        "optimize": optimize,
+        "compiler": compiler,
+        "no_double": no_double or None,
+        "simd": simd,
+    }
+    given_ones = [option for option, value in wished.items() if value is not None]
+    if dialect is not EMBEDDED and given_ones:
+        is_one = len(given_ones) == 1
         raise Unsupported(
-            "a name, external weights, a most workspace, what to optimize for, a compiler to"
-            f" measure, no doubles and simd are for the target {EMBEDDED.name}"
+            f"{', '.join(given_ones)} {'is' if is_one else 'are'} for the target {EMBEDDED.name}"
         )
     given = None if recorded is None else Recorded(module, *recorded)
     goal = _choice(Optimize, "optimize", Optimize.SPEED if optimize is None else optimize)

@@ -303,6 +303,6 @@ def test_what_to_optimize_for_is_known_and_of_embedded() -> None:
     for target in ("openmp", "cuda"):
         with pytest.raises(
             Unsupported,
-            match="a compiler to measure, no doubles and simd are for the target embedded",
+            match="^name, optimize are for the target embedded",
         ):
-            backend_c.emit(module, target, optimize="speed")
+            backend_c.emit(module, target, name="m", optimize="speed")
