@@ -303,6 +303,8 @@ def emit(
     plan = lowered(module, settings)
     bands: tuple[Bands, ...] = ()
     if max_workspace is not None:
+        if not isinstance(max_workspace, int):
+            raise ArgumentError(f"max_workspace={max_workspace!r}: a number of bytes")
         after = partial(planned, settings=settings, pipeline="after_bands")
         plan, bands = banded_plan(module, plan, max_workspace, after)
     prefix = required_prefix("module" if name is None else name)

@@ -12,6 +12,7 @@ import hlo
 import interp
 from hlo.errors import ArgumentError
 from hlo.module import Module
+from hlo.seeds import whole_seed
 from hlo.values import Array, Value
 from hlo_oracle import arguments as drawing
 from hlo_oracle import peer_verdicts, verdicts
@@ -57,6 +58,7 @@ def check(
     :class:`Verdict`, which is false if something is proven wrong. Raises Error if there is nothing
     to judge.
     """
+    seed = whole_seed(seed)
     if objects.is_function(program):
         if against is not None or results is not None or elided is not None:
             raise ArgumentError("a function runs on its own device: give against, results or elided"

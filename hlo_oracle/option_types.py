@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-SEEDS = 1 << 64
+from hlo.seeds import SEEDS
 
 
 def whole(least: int, most: int, what: str) -> Callable[[str], int]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from hlo import archive
-from hlo.errors import Error
+from hlo.errors import ArgumentError, Error
 from hlo_oracle.frontends.jax_calls import Call, Compiled
 from hlo_oracle.program_paths import (
     RECORDED_ARGUMENTS,
@@ -111,6 +111,8 @@ def record(
     ``most_bytes`` of arrays are left out. ``hlo check calls`` judges them, on any machine. For a
     script as it is: ``python -m hlo_oracle.record -o calls script.py``.
     """
+    if not isinstance(directory, str | os.PathLike):
+        raise ArgumentError(f"a directory to record in is a path, not {type(directory).__name__}")
     return Recording(Path(directory), every, names, most_bytes)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import backend_c
 import interp
 from backend_c.native.cache import Directory
+from hlo.seeds import whole_seed
 from hlo_oracle.frontends import jax_functions
 from hlo_oracle.loading import objects
 
@@ -18,6 +19,7 @@ def run(program: object, *arguments: Any, seed: int = 0, **keywords: Any) -> Any
     with its arguments, whose result has the structure that the function gives it (NumPy arrays as
     leaves).
     """
+    seed = whole_seed(seed)
     if objects.is_function(program):
         assert callable(program)
         made = jax_functions.lower(program, arguments, keywords)

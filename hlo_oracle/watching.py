@@ -35,11 +35,11 @@ class Chosen(ContextDecorator):
     """
 
     def __init__(self, every: int, names: str | None) -> None:
-        if every < 1:
-            raise ArgumentError(f"every={every}: 1 is every call, 100 each hundredth")
+        if not isinstance(every, int) or every < 1:
+            raise ArgumentError(f"every={every!r}: 1 is every call, 100 each hundredth")
         try:
             self._names = re.compile(names or "")
-        except re.error as error:
+        except (TypeError, re.error) as error:
             raise ArgumentError(f"names={names!r} is no regular expression: {error}") from error
         self._every = every
         self._stack = ExitStack()

@@ -24,6 +24,7 @@ from backend_c.native.marshalling import Memory, Value, arguments, assembled
 from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
 from hlo.errors import ArgumentError, Unsupported
 from hlo.operating_system import most_threads
+from hlo.seeds import whole_seed
 from hlo.summary import signature
 from hlo.types import Shape, array_leaves
 from hlo.values import Array
@@ -111,6 +112,8 @@ class Executable:
         that does not or that shares memory with an argument; Unsupported if memory does not suffice
         for the result.
         """
+        if type(seed) is not int:  # what it is nearly always, and calls are short
+            seed = whole_seed(seed)
         try:
             if out is None and self._plain is not None:
                 result = self._plain(arrays, seed & _SEED)
@@ -240,8 +243,8 @@ class Bound:
 
 def require_threads(threads: int) -> None:
     """Raise ArgumentError for a number of threads that no program runs in."""
-    if not 1 <= threads <= most_threads():
-        raise ArgumentError(f"threads={threads}: from 1 to {most_threads()}")
+    if not isinstance(threads, int) or not 1 <= threads <= most_threads():
+        raise ArgumentError(f"threads={threads!r}: from 1 to {most_threads()}")
 
 
 def _entry(library: LoadedLibrary, number: int | None, threads: int | None) -> Entry:

@@ -207,6 +207,14 @@ def test_options_that_do_not_go_together() -> None:
         ho.load(EXAMPLE, 1)
 
 
+@pytest.mark.parametrize("seed", ["a", 1.5, -1, 2**64])
+def test_what_is_no_seed(seed: Any) -> None:
+    for call in (ho.run, ho.check):
+        for program in (TWICE, jnp.sin):
+            with pytest.raises(ArgumentError, match="a whole number from 0 to"):
+                call(program, ROW, seed=seed)
+
+
 TWICE = "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}"
 ROW = np.arange(4, dtype=np.float32)
 
@@ -229,7 +237,7 @@ def test_results_in_another_byte_order_are_judged() -> None:
     ],
 )
 def test_results_that_cannot_be_judged(given: Any, named: dict[str, Any], said: str) -> None:
-    """What the user mistook is not proven wrong of a compiler."""
+    """Mistakes of the user are not proven wrong of a compiler."""
     with pytest.raises(ArgumentError) as raised:
         ho.check(TWICE, *given, **named)
     assert said in str(raised.value)

@@ -85,7 +85,15 @@ def test_what_cannot_be_judged_is_said() -> None:
     assert not checked.verdicts  # it calls Python: it is left out
 
 
-@pytest.mark.parametrize(("given", "said"), [({"every": 0}, "every=0"), ({"names": "("}, "names=")])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"every": 0}, "every=0"),
+        ({"every": "a"}, "every='a'"),
+        ({"names": "("}, "names="),
+        ({"names": 3}, "names=3"),
+    ],
+)
 def test_bad_options(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         ho.checking(**given)
@@ -176,3 +184,8 @@ def test_the_plugin_of_pytest(tmp_path: Path, asked: bool) -> None:
     assert failed == ({"test_wrong", "test_jit"} if asked else {"test_wrong"})
     assert ("3 calls judged, 2 proven wrong, 0 not judged" in done.stdout) == asked
     assert "0.0, where 0.5 is exact" in done.stdout
+
+
+def test_a_recording_needs_a_path() -> None:
+    with pytest.raises(ArgumentError, match="a directory to record in is a path, not NoneType"):
+        ho.record(None)  # type: ignore[arg-type]

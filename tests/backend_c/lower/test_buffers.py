@@ -70,5 +70,7 @@ def test_too_large_a_workspace_is_told() -> None:
     assert backend_c.emit(module, "embedded", max_workspace=100)
     with pytest.raises(hlo.Unsupported, match="takes 100 bytes, more than 99: at %x2 of e 100 byt"):
         backend_c.emit(module, "embedded", max_workspace=99)
+    with pytest.raises(hlo.ArgumentError, match="max_workspace='a': a number of bytes"):
+        backend_c.emit(module, "embedded", max_workspace="a")  # type: ignore[arg-type]
     with pytest.raises(hlo.Unsupported, match="^max_workspace is for the target embedded"):
         backend_c.emit(module, "openmp", max_workspace=100)

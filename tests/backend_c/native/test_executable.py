@@ -128,12 +128,14 @@ def test_threads(tmp_path: Path) -> None:
         chosen = _executable(tmp_path, body, [], ArrayShape(S32), threads=threads)
         assert chosen().item() in (threads, 1)  # 1: a compiler without OpenMP
     assert default().item() == before
+    with pytest.raises(ArgumentError, match="seed='a': a whole number"):
+        default(seed="a")  # type: ignore[arg-type]
     # An OpenMP runtime would end the process, where it has no memory for so many.
-    for threads in (0, -1, 10**9):
-        with pytest.raises(ArgumentError, match=f"threads={threads}: from 1 to"):
+    for threads in (0, -1, 10**9, "a"):
+        with pytest.raises(ArgumentError, match=f"threads={threads!r}: from 1 to"):
             _executable(tmp_path, body, [], ArrayShape(S32), threads=threads)
-        with pytest.raises(ArgumentError, match=f"threads={threads}: from 1 to"):
-            default.in_threads(threads)
+        with pytest.raises(ArgumentError, match=f"threads={threads!r}: from 1 to"):
+            default.in_threads(threads)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
