@@ -23,11 +23,14 @@ MOST_CONSTANT_ELEMENTS = 8
 _PATTERN = 5  # one value in so many comes from several instructions at once
 
 
-_MOST_SHAPES = 4096  # that a menu remembers
+# Shapes that a menu remembers: each keeps lists of a hundred generators and patterns, and campaigns
+# draw any number of shapes.
+_MOST_SHAPES = 4096
 
 
 def _is_done(instruction: Instruction) -> bool:
     """Return whether a value may have arbitrary users: an async start belongs to its done."""
+    # Values are arrays: of all starts only an all-reduce-start has the shape of one.
     return not instruction.opcode.endswith("-start")
 
 
@@ -161,6 +164,8 @@ class Builder(Choices):
             del self._producers[0]
             return make(self, shape)
         there = [i.name for i in self._instructions if i.shape == shape and _is_done(i)]
+        # Leaves of a computation are constants: with its budget spent it reuses values, else its
+        # result would hardly depend on its parameters. The entry may have more parameters.
         spent = self._budget <= 0
         if there and ((spent and not self._is_entry) or self.integer(0, 3) == 0):
             return self.choice(there)
@@ -182,6 +187,7 @@ class Builder(Choices):
 
     def leaf(self, shape: ArrayShape) -> str:
         """Add a parameter or, for small shapes, a constant; outside the entry always a constant."""
+        # A computation has just the parameters that its caller passes.
         small = shape.elements <= MOST_CONSTANT_ELEMENTS
         is_constant = not self._is_entry or self._is_folded
         if is_constant and not small:
@@ -245,6 +251,7 @@ class Builder(Choices):
         inner._decided, inner._called = self._decided, self._called
         names = [inner._parameter(shape) for shape in parameters]
         root = result(inner, names)
+        # Added after those that it calls, which text has to define first.
         name = f"computation.{len(self._computations)}"
         self._computations[name] = Computation(name, tuple(inner._instructions), root)
         return name

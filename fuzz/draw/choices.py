@@ -14,6 +14,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+# Once in 22 dimensions left 15 % of drawn programs without an element in any result; this, 1.3 %.
 _EMPTY = 100
 
 
@@ -30,6 +31,7 @@ class Choices(ABC):
 
     def chance(self, of: int) -> bool:
         """Draw True once in ``of`` times."""
+        # The highest number, so that what is rare goes when a program is shrunk.
         return self.integer(0, of - 1) == of - 1
 
     def empty(self) -> bool:
@@ -40,6 +42,7 @@ class Choices(ABC):
         return options[self.integer(0, len(options) - 1)]
 
     def permutation(self, items: Sequence[T]) -> list[T]:
+        # Fisher and Yates. The lowest choices keep the order: shrinking leads there.
         found = list(items)
         for place in range(len(found) - 1):
             other = self.integer(place, len(found) - 1)

@@ -37,6 +37,7 @@ def _all(rng: np.random.Generator, element_type: ElementType, count: int) -> np.
     """Repeat all numbers of a narrow type, special ones included, in shuffled order."""
     bits = 2**element_type.bits
     rounds = [rng.permutation(bits) for _ in range(-(-count // bits))]
+    # An empty array, as there are no rounds if count is 0.
     numbers = np.concatenate([*rounds, np.zeros(0, np.int64)])[:count]
     return numbers.astype(np.uint8).view(element_type.numpy)
 
@@ -74,6 +75,7 @@ def _any_exponent(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.n
 
 def _counted(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.ndarray:
     """Shuffle consecutive integers around 0; in an unsigned type, around the highest bit."""
+    # There a comparison, shift or conversion that takes them for signed gives other results.
     middle = 1 << 8 * dtype.itemsize - 1 if dtype.kind == "u" else 0
     numbers = rng.permutation(np.arange(count) - count // 3).astype(dtype)
     return np.asarray(numbers + dtype.type(middle))
@@ -89,6 +91,7 @@ def _any_length(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.nda
     width = 8 * dtype.itemsize
     bits = rng.integers(0, 1 << width, count, f"u{dtype.itemsize}")
     shifts = rng.integers(0, width, count).astype(bits.dtype)
+    # Of signed integers an arithmetic shift, so that there are negative ones of every length.
     return np.asarray(bits.view(dtype) >> shifts.view(dtype))
 
 

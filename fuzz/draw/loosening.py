@@ -135,6 +135,7 @@ class _Body:
 
     def _loose(self, name: str) -> str:
         """Return the value itself, or a copy with one dimension bounded."""
+        # The value is that of the last instruction: _followed adds it after all that it needs.
         shape, last = self._shapes[name], self._instructions[-1].opcode
         if (
             last.endswith(_STARTED)
@@ -177,6 +178,7 @@ class _Body:
         ]
         if there and self._is_chosen(self._loosening.odds.shared):
             return self._choices.choice(there)
+        # Sizes below 0 and above the bound are legal, and clamped.
         return self._number(self._choices.integer(-1, bound + 1))
 
     def _number(self, value: int) -> str:
@@ -221,6 +223,7 @@ class _Body:
         instruction = instruction._replace(operands=operands, attributes=attributes)
         shapes = [self._shapes[name] for name in operands]
         calling = _CALLING.get(instruction.opcode)
+        # On static operands, too: while there are sites left, values of the callee may be bounded.
         if calling is not None and (self._loosening.sites or any(map(has_bounds, shapes))):
             return self._add(calling(self._loosening, instruction, shapes))
         if not any(map(has_bounds, shapes)):
@@ -256,6 +259,7 @@ class _Body:
             inferred = call(op, instruction, shapes, given, shapes)
         except Violation:
             return None
+        # The text may declare a result static whose operands are bounded: zeros fill it up.
         if declares_bounds(instruction.opcode) and self._choices.integer(0, 7) == 0:
             return declared
         return _bounded_as(declared, inferred)
@@ -310,7 +314,8 @@ def _call(attribute: str) -> _Calling:
     def calling(
         loosening: _Loosening, instruction: Instruction, shapes: Sequence[Shape]
     ) -> Instruction:
-        is_start = instruction.opcode == "async-start"  # of one instruction
+        # On the main thread what is started is one instruction: no set-dimension-size may join it.
+        is_start = instruction.opcode == "async-start"
         callee = loosening.copy(_name(instruction, attribute), shapes, may_grow=not is_start)
         shape = callee.root_instruction.shape
         if is_start:

@@ -46,6 +46,7 @@ from fuzz.draw.shapes import (
 from hlo.module import Computation, Module
 from hlo.types import PRED, ArrayShape, ElementType, Shape
 
+# The first eight are those that patterns are drawn among (_ORDINARY).
 _FAMILIES = (
     *(elementwise, data_movement, control, reduction, window, contraction, indexing, sort),
     *(linear_algebra, random, collective, asynchronous, dynamic),
@@ -111,6 +112,7 @@ def rows(choices: Choices) -> Module:
     a program of all opcodes.
     """
     few = dict.fromkeys(choices.several(lambda: choices.choice(_IN_LANES.split()), 1, 4))
+    # Not menu(): its cache would keep a menu for each set of opcodes, and few sets come twice.
     builder = Builder(choices, _menu((*READS, *few)), VECTOR_TYPES, choices.integer(0, 5))
     return builder.module(builder.several(lambda: _row(builder), 2, 6))
 

@@ -104,7 +104,7 @@ def by_kind(choices: Choices, types: Sequence[ElementType]) -> ElementType:
     kinds: dict[int, list[ElementType]] = {}
     for element_type in types:
         kinds.setdefault(_KIND[element_type.name], []).append(element_type)
-    if max(kinds) < len(_KINDS) - len(UNUSUAL_KINDS):
+    if max(kinds) < len(_KINDS) - len(UNUSUAL_KINDS):  # the unusual kinds are numbered last
         return choices.choice(types)
     return choices.choice(choices.choice([*kinds.values()]))
 

@@ -54,6 +54,7 @@ def array(choices: Choices, shape: ArrayShape) -> np.ndarray:
 def _strewn(choices: Choices, shape: ArrayShape) -> np.ndarray:
     palette = np.stack(choices.several(lambda: scalar(choices, shape.element_type), 1, 6))
     seed = choices.integer(0, _SEEDS - 1) if len(palette) > 1 and shape.elements > 1 else 0
+    # Each element is a drawn number of its own then, and shrinks alone.
     if shape.elements <= len(palette):
         return palette[: shape.elements].reshape(shape.dims)
     chosen = np.random.default_rng(seed).integers(0, len(palette), shape.dims)
@@ -73,6 +74,7 @@ def scalar(choices: Choices, element_type: ElementType) -> np.ndarray:
         return _number(element_type, choices.integer(0, 4))
     if kind == "notable":
         return choices.choice(notable(element_type))
+    # Of 8 bits and fewer distinct() would give any number, too, at the cost of shuffling them all.
     if kind == "near one" and element_type.bits > 8:
         rng = np.random.default_rng(choices.integer(0, _SEEDS - 1))
         return distinct(rng, element_type, 1, 0).reshape(())
@@ -134,6 +136,7 @@ def _floats(element_type: ElementType) -> list[object]:
     # largest f8e4m3fn and f8e5m2, each with the tie above it.
     numbers += [88.7, -103.9, 709.7, -745.1, 127.5, -128.5, 255.5, 448.0, 464.0, 57344.0, 61440.0]
     most, least = np.float64(limits.max), np.float64(limits.smallest_normal)
+    # Squares overflow or just do not; then sums of two and of four do, products of four and of two.
     numbers += [
         most**0.5 * 1.25,
         most**0.5 * 0.75,
@@ -142,6 +145,8 @@ def _floats(element_type: ElementType) -> list[object]:
         most**0.3,
         -(most**0.8),
     ]
+    # Squares are subnormal or just not; then a subnormal, a number whose half is one, and a number
+    # of which the product of four is one.
     numbers += [least**0.5 * 1.25, least**0.5 * 0.75, least * 0.75, least * 1.5, least**0.3]
     numbers += [eps, eps**2, -(eps**0.5), -0.4, -0.375]
     # The largest f16 and the tie above it, which becomes infinity; then where f32 and f64 skip
