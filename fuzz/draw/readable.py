@@ -12,6 +12,7 @@ def tidied(module: Module) -> Module:
     """Remove dead instructions (unused entry parameters among them) and uncalled computations, and
     rename what is left in text order."""
     kept: dict[str, Computation] = {}
+    # Callers stand below what they call: backwards, all that call a computation are known.
     for computation in reversed(module.computations):
         wanted = {name for one in kept.values() for i in one.instructions for name in called(i)}
         if computation.name == module.entry_name or computation.name in wanted:
@@ -30,6 +31,7 @@ def _by_place(computation: Computation) -> dict[str, str]:
 
 
 def _alive(computation: Computation, is_entry: bool) -> Computation:
+    # Callers pass what they did: a called computation keeps its parameters.
     needed = live(computation, lambda i: i.opcode == "parameter" and not is_entry)
     instructions, parameters = list[Instruction](), 0
     for instruction in computation.instructions:

@@ -167,6 +167,8 @@ def _are_given(builder: Builder, names: Sequence[str]) -> bool:
 
 def _before(builder: Builder, lhs: str, rhs: str) -> str:
     """Compare strictly, ascending or descending."""
+    # In total order: by value NaN would tie with 1 and with 2, which do not tie, so that the order
+    # would not be a weak one.
     direction = builder.choice(("LT", "GT"))
     return _compare(builder, direction, lhs, rhs, _type(builder, lhs).is_float)
 

@@ -32,6 +32,7 @@ def _groups(builder: Builder, *, may_be_global: bool, **others: bool) -> dict[st
         found["replica_groups"] = groups
     if builder.boolean():
         found["channel_id"] = builder.integer(1, 3)
+        # Flattened ids need a channel and listed groups.
         if may_be_global and groups not in (None, ALL_IDS) and builder.boolean():
             found["use_global_device_ids"] = True
     return found
@@ -39,6 +40,7 @@ def _groups(builder: Builder, *, may_be_global: bool, **others: bool) -> dict[st
 
 def _operands(builder: Builder, shape: ArrayShape, least_rank: int = 0) -> list[str]:
     """Draw a value of the shape, and perhaps more of its element type."""
+    # All of one type, as the one computation of an all-reduce combines them all.
     names = [builder.value(shape)]
     for _ in range(builder.choice((0, 0, 0, 1, _MOST_OPERANDS - 1))):
         sizes = dims(builder, range(least_rank, 4), _MOST_ELEMENTS)
@@ -61,6 +63,7 @@ def _first(builder: Builder, name: str) -> str:
 
 def all_reduce(builder: Builder, shape: ArrayShape, suffix: str = "") -> str:
     names = _operands(builder, shape)
+    # The verifier refuses a module where some all-reduces constrain layouts and others do not.
     given = _groups(
         builder, may_be_global=True, constrain_layout=builder.decided("all-reduces keep layouts")
     )
@@ -170,6 +173,7 @@ def ragged_all_to_all(builder: Builder, shape: ArrayShape) -> str:
         builder.emit("constant", (s := ArrayShape(S32, (count,))), literal=Literal(s, column))
         for column in np.array(slices, np.int32).T.copy()
     ]
+    # The only rank sends to itself: sizes sent are sizes received.
     starts, sizes, targets = tables
     given = _groups(builder, may_be_global=False)
     if builder.chance(3):

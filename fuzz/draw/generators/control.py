@@ -185,6 +185,7 @@ def while_(builder: Builder, shape: ArrayShape) -> str:
     def body(inner: Builder, names: list[str]) -> str:
         count = unwrapped(inner, names[0], [0])
         count = inner.emit("add", counter, count, inner.number(counter, 1))
+        # Only to be there: what is computed then may read the old value.
         unwrapped(inner, names[0], path)
         changed = _rebuilt(inner, names[0], path, computed(inner, shape))
         return _rebuilt(inner, changed, [0], count)

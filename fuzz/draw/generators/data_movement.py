@@ -149,6 +149,7 @@ def _copied(builder: Builder, shape: ArrayShape, attributes: Mapping[str, int]) 
 def bitcast(builder: Builder, shape: ArrayShape) -> str:
     """Draw an operand of as many bytes, of any type, dimensions and layout."""
     size = shape.elements * _bytes(shape.element_type)
+    # Narrow types have a byte for each element, whose spare bits no bitcast may read.
     same = shape.element_type.bits < 8 or shape.is_complex
     source = builder.element_type(
         lambda t: (

@@ -53,6 +53,7 @@ def dynamic_reshape(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _is_sized(shape: ArrayShape) -> bool:
+    # A size may be one above the bound, and is an s32.
     return shape.rank > 0 and max(shape.dims) < 2**31 - 1
 
 

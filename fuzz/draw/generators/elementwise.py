@@ -127,6 +127,7 @@ def reduce_precision(builder: Builder, shape: ArrayShape) -> str:
         shape,
         builder.value(shape),
         exponent_bits=builder.integer(1, 13),
+        # Without mantissa bits, half of the time, NaN becomes infinite.
         mantissa_bits=builder.choice((0, builder.integer(0, 54))),
     )
 

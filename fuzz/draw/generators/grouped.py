@@ -19,6 +19,7 @@ _SCALED = ((True, True), (True, False), (False, True))  # which operands are
 def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
     """Draw groups of a free dimension of lhs, of a contracting one, or of a batch one."""
     mode = builder.choice(("free", "depth", "batch"))
+    # Groups of a contracting dimension are the first dimension of the result.
     dims = shape.dims[1:] if mode == "depth" else shape.dims
     batch, mine, other = divided(builder, dims, batch=mode == "batch", free=mode == "free")
     groups = shape.dims[0] if mode == "depth" else size_to(builder, 4)
@@ -69,6 +70,7 @@ def _partition(builder: Builder, groups: int, extent: int) -> list[int]:
     """Draw sizes between random ends of the extent, one of which may be off by one or by all of it;
     so some are zero, a few negative."""
     ends = sorted(builder.integer(0, extent) for _ in range(groups))
+    # Not strict: the last end begins no group.
     sizes = [end - start for start, end in zip([0, *ends], ends, strict=False)]
     is_whole, is_off = builder.boolean(), not builder.integer(0, 2)
     if sizes and is_whole:
@@ -111,6 +113,7 @@ def _is_short(element_type: ElementType) -> bool:
     """Return whether products of elements of the type with a scale are exact."""
     if element_type.is_complex:
         return False
+    # Two significands of at most 24 bits fit into one of f64, as does 2^-298, the least product.
     return element_type.bits <= (32 if element_type.is_float else 16)
 
 
@@ -126,6 +129,7 @@ def _scale(builder: Builder, name: str, is_scaled: bool) -> str:
     if not is_scaled:
         return builder.value(ArrayShape(BF16))
     parts = tuple(
+        # Any number of blocks divides a size of 0.
         builder.choice([n for n in range(1, max(size, 3) + 1) if size % n == 0])
         for size in shape.dims
     )

@@ -21,6 +21,7 @@ def cholesky(builder: Builder, shape: ArrayShape) -> str:
 def positive(builder: Builder, shape: ArrayShape) -> str:
     """Draw matrices that mostly have a Cholesky factor: products of small integers with their
     transpose."""
+    # S times its transpose is positive definite unless S is singular, or rounding makes it so.
     small = builder.emit("convert", shape, builder.value(ArrayShape(S8, shape.dims)))
     batch, last = tuple(range(shape.rank - 2)), (shape.rank - 1,)
     return builder.emit(
@@ -53,6 +54,7 @@ def fft(builder: Builder, shape: ArrayShape) -> str:
     else:
         kind = builder.choice(("FFT", "IFFT", *["RFFT"] * (last != 0)))
         if kind == "RFFT":
+            # n real numbers have n // 2 + 1 results: n is 2 (last - 1), or one more.
             last = max(1, 2 * (last - 1) + builder.integer(0, 1))
             element_type, dims = _REAL[element_type], (*outer, last)
             lengths = (*lengths[:-1], last)

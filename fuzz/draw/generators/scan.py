@@ -51,6 +51,7 @@ def _result(inner: Builder, names: list[str], shape: ArrayShape) -> str:
     alike = [name for name in names if inner.shape(name) == shape]
     if not alike or not inner.integer(0, 3):
         return computed(inner, shape)
+    # Combined, as freely drawn instructions hardly show in which order the steps are taken.
     one, other = inner.permutation([*alike, *alike])[:2]
     kinds = ("and", "xor") if shape.element_type.kind == "pred" else ("subtract", "add", "multiply")
     return inner.emit(inner.choice(kinds), shape, one, other)

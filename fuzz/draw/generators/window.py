@@ -33,6 +33,7 @@ def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
     for extent in shape.dims:
         dimension = _dimension(builder, extent, room)
         low, high = (_padding(builder, dimension) for _ in range(2))
+        # The verifier refuses negative padding that removes more than there is.
         high = max(high, -low - _dilated(dimension, extent))
         dimension = replace(dimension, padding_low=low, padding_high=high)
         room //= dimension.size

@@ -68,6 +68,7 @@ def narrow_precision(builder: Builder, shape: ArrayShape) -> str:
     any."""
     name = builder.value(shape)
     for _ in range(builder.integer(1, 2)):
+        # The formats of f16, bf16, f32, f64, f8e4m3 and f8e5m2.
         exponent, mantissa = builder.choice(((5, 10), (8, 7), (8, 23), (11, 52), (4, 3), (5, 2)))
         if builder.boolean():
             exponent, mantissa = builder.integer(1, 12), builder.integer(0, 53)

@@ -16,7 +16,7 @@ def chain(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _side(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a value, or a broadcast number that simplifications match: 0, 1, 2."""
+    """Draw a value, or a broadcast number that simplifications match: 0 or 1."""
     if builder.boolean() or "broadcast" not in builder.opcodes:
         return builder.value(shape)
     number = builder.number(ArrayShape(shape.element_type), builder.integer(0, 2) % 2)

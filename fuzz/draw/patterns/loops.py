@@ -39,9 +39,11 @@ def _count(builder: Builder) -> Count:
     direction = builder.choice(("LT", "LE", "NE"))
     first = builder.integer(0, 3)
     last = first + turns * step
+    # NE ends a loop at the very limit alone.
     if direction != "NE":
         last -= builder.integer(0, step - 1) if turns else 0
     limit = last - (direction == "LE")
+    # LE with no trips from 0 would need -1; with 0 there is one trip.
     if counter.element_type.kind == "unsigned":
         limit = max(0, limit)
     if is_down:

@@ -48,6 +48,7 @@ def reading(reader: str, builder: Builder, shape: ArrayShape) -> str:
     chain = [reader, builder.choice(makers)]
     if builder.chance(3):
         chain.append(builder.choice(makers))
+    # Counts the intent: no producer is drawn that cannot make the shape of an operand.
     builder.drew(f"{reader} of {chain[1]}")
     return changed(builder, shape, builder.chained(chain, shape))
 

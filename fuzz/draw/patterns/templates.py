@@ -138,6 +138,7 @@ class Drawing:
                 self.named[name] = self.builder.value(wanted)
             return self.named[name]
         small, spreads = wanted.elements <= MOST_CONSTANT_ELEMENTS, _spreads(self.builder)
+        # A constant would be too long a text, and there is no broadcast to spread one number.
         if not small and not spreads:
             return self.builder.value(wanted)
         is_whole = small and (not spreads or self.builder.boolean())

@@ -76,6 +76,7 @@ def summed_windows(builder: Builder, shape: ArrayShape) -> str:
     extent, one = (
         (size, WindowDimension(size, 1, size - 1, 0)) if is_cumulative else _window(builder, size)
     )
+    # Windows of convolutions may be reversed and dilated, those of pooling are not.
     plain = WindowDimension(one.size, one.stride, one.padding_low, one.padding_high)
     reach = one.size
     if not is_cumulative:
