@@ -202,7 +202,7 @@ class Builder(Choices):
         return self.emit("constant", shape, literal=literal)
 
     def number(self, shape: ArrayShape, value: int) -> str:
-        """Add a splat constant of this shape (a broadcast scalar)."""
+        """Add a constant whose elements are all ``value``; the text has each of them."""
         literal = Literal(shape, np.full(shape.dims, value, shape.element_type.numpy))
         return self.emit("constant", shape, literal=literal)
 

@@ -87,6 +87,7 @@ def _mutant(text: str, rng: random.Random) -> Mutant | None:
             hlo.verify(module)
         except VerifyError as error:
             told = _WRONG.match(str(error))
+            # A parameter or tuple that is wrong would say nothing of the instruction.
             if told is not None and told[1] not in _ALONE:
                 return Mutant(changed, module, told[1], told[2], told[3])
         except Error:

@@ -53,6 +53,7 @@ def contracted(builder: Builder, count: int, room: int) -> list[int]:
 
 def dot(builder: Builder, shape: ArrayShape) -> str:
     batch, mine, other = divided(builder, shape.dims)
+    # Bounds the products that are added up: elements of the result times terms of each.
     room = max(1, MOST_ELEMENTS * 4 // nonzero(shape.dims))
     longest = MOST_RANK - len(batch) - max(len(mine), len(other))
     summed = contracted(builder, builder.integer(0, max(0, min(2, longest))), room)

@@ -83,6 +83,7 @@ def pad(builder: Builder, shape: ArrayShape) -> str:
         low, high = builder.integer(-2, 2), builder.integer(-2, 2)
         interior = builder.integer(0, 2)
         inner = size - low - high
+        # n elements with interior padding are inner = (n - 1) * (interior + 1) + 1.
         if inner > 0 and (inner - 1) % (interior + 1) == 0:
             dims.append((inner - 1) // (interior + 1) + 1)
         else:

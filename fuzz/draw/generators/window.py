@@ -76,6 +76,7 @@ def _onto(builder: Builder, places: int, work: int) -> tuple[int, WindowDimensio
     dimension = _dimension(builder, places, work)
     reach = (dimension.size - 1) * dimension.window_dilation + 1
     if places:
+        # There are (padded - reach) // stride + 1 places: less than a stride adds none.
         slack = builder.integer(0, dimension.stride - 1)
         padded = (places - 1) * dimension.stride + reach + slack
     else:
