@@ -14,7 +14,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# Once in 22 dimensions left 15 % of drawn programs without an element in any result; this, 1.3 %.
+# Once in 22 dimensions left 15 % of drawn programs without an element in any result.
 _EMPTY = 100
 
 
@@ -66,6 +66,7 @@ class Seeded(Choices):
     """Choices drawn uniformly from a seed."""
 
     def __init__(self, seed: int | str) -> None:
+        # Of a text random.Random takes bytes and SHA-512, not hash(): the same in every process.
         self._below = random.Random(seed).randrange
         self.drawn = Counter[str]()  # what has a name
 

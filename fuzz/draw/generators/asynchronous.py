@@ -32,6 +32,7 @@ def _started(builder: Builder, shape: ArrayShape) -> tuple[str, str]:
     operands = tuple(map(builder.shape, names))
     calls = builder.computation(operands, lambda i, given: _one_instruction(i, given, shape))
     state = TupleShape((TupleShape(operands), shape, *map(ArrayShape, contexts)))
+    # The state is ((operands…), result, contexts…): {0, 0} in it is the first operand.
     given = {**_thread(builder), **_in_place(builder, Alias((0, 0), 0, ()))}
     return builder.emit("async-start", state, *names, calls=calls, **given), calls
 

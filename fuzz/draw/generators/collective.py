@@ -128,6 +128,7 @@ def collective_broadcast(builder: Builder, shape: ArrayShape) -> str:
 
 def _pairs(builder: Builder) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {}
+    # Without a pair the rank receives nothing: zeros.
     found["source_target_pairs"] = SourceTargetPairs(builder.choice((((0, 0),), ())))
     if builder.boolean():
         found["channel_id"] = builder.integer(1, 3)

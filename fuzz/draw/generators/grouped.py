@@ -13,7 +13,7 @@ from hlo.literal import Literal
 from hlo.types import BF16, ArrayShape, ElementType
 
 _MOST_SIZES = 64  # in a constant
-_SCALED = ((True, True), (True, False), (False, True))  # which operands are
+_SCALED = ((True, True), (True, False), (False, True))  # which operands are: at least one
 
 
 def ragged_dot(builder: Builder, shape: ArrayShape) -> str:

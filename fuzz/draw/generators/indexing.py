@@ -51,6 +51,7 @@ def gather(builder: Builder, shape: ArrayShape) -> str:
     return builder.emit(
         "gather", shape, operand, indices, offset_dims=offset_dims, index_vector_dim=vectors,
         collapsed_slice_dims=lie.single, start_index_map=lie.mapped,
+        # Collapsed and batching dimensions have at most 1, and no more than there is.
         slice_sizes=tuple(sizes.get(d, min(1, size)) for d, size in enumerate(lie.dims)),
         **lie.batching("operand_batching_dims", "start_indices_batching_dims", vectors),
         **_promises(builder, batch, "indices_are_sorted"),
@@ -143,6 +144,7 @@ class _Places:
         indices."""
         if not self._paired:
             return {}
+        # In the indices the dimensions of the batch stand around that of the index vectors.
         numbers = self._paired.values()
         return {ours: tuple(self._paired), theirs: tuple(n + (n >= vectors) for n in numbers)}
 
@@ -168,6 +170,7 @@ def _indices(builder: Builder, lie: _Places, batch: Sequence[int]) -> tuple[str,
     index_vector_dim."""
     components = len(lie.mapped)
     dims, vectors = list(batch), len(batch)
+    # Of one component the index vectors need no dimension: theirs is the one after the last.
     if components != 1 or builder.boolean():
         vectors = builder.integer(0, len(batch))
         dims.insert(vectors, components)

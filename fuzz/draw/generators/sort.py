@@ -29,6 +29,7 @@ def topk(builder: Builder, shape: ArrayShape) -> str:
     operand = builder.value(whole)
     both = TupleShape((ArrayShape(whole.element_type, shape.dims), ArrayShape(S32, shape.dims)))
     flags = {name: builder.boolean() for name in ("largest", "is_stable")}
+    # Both are true where the text does not say.
     chosen = {name: False for name, flag in flags.items() if not flag}
     found = builder.emit("topk", both, operand, k=k, **chosen)
     return builder.emit("get-tuple-element", shape, found, index=int(is_places))

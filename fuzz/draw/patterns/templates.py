@@ -92,6 +92,7 @@ def _fits(node: Node, wanted: ElementType, data: ElementType) -> bool:
     if not _TYPES[node.opcode](wanted):
         return False
     types = [PRED if node.opcode == "select" else wanted, wanted, wanted]
+    # Not strict: most opcodes have fewer than three operands.
     return all(_fits(operand, t, data) for operand, t in zip(node.operands, types, strict=False))
 
 
