@@ -16,11 +16,12 @@ from hlo.dynamic_sizes import declares_bounds, has_bounds, meaningless
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.ops.constraints import Violation
-from hlo.passes.rewriting import reachable
-from hlo.types import S32, ArrayShape, Shape, TupleShape, bounded, is_bounded
+from hlo.passes.rewriting import Names, reachable
+from hlo.types import S32, ArrayShape, Shape, TupleShape, bounded, is_bounded, leaves
 from hlo.walk import Op, call, called, column, function_name, keywords
 
 _SIZE = ArrayShape(S32)
+_LARGEST = (1 << 31) - 1  # sizes are s32: larger dimensions stay static
 _SITES = 4  # dimensions of this many values, at most, become bounded
 _STARTED = ("-start", "-update")  # only what is done next may take it
 # The text alone says which dimensions of these results are bounded.
@@ -65,14 +66,17 @@ class _Loosening:
         self.dimensions: dict[Sequence[int], int] = {}  # that became bounded last, by all sizes
         # What is bound late or handed on keeps its shapes: its callee is said at each step.
         self.has_static_calls = any(_is_bound_late(c, module) for c in module.computations)
-        self._made: list[Computation] = []
+        self._names = Names(c.name for c in module.computations)
+        # One for each way a computation is called: a chain of computations that each call the next
+        # one twice would be copied exponentially often otherwise.
+        self._made: dict[tuple[object, ...], Computation] = {}
 
     def done(self) -> Module:
         before = self.module.entry
         body = _Body(self, before, [p.shape for p in before.parameters])
         entry = body.named(before.name, body.root)
         others = [c for c in self.module.computations if c.name != entry.name]
-        whole = replace(self.module, computations=(*others, *self._made, entry))
+        whole = replace(self.module, computations=(*others, *self._made.values(), entry))
         # Without what was copied: an asynchronous state that nobody passes comes from nowhere.
         return replace(whole, computations=tuple(reachable(whole, lambda instruction: True)))
 
@@ -85,12 +89,14 @@ class _Loosening:
         may_grow: bool = True,
     ) -> Computation:
         """Copy a computation for parameters of these shapes and, if ``result`` is given, a result
-        of that shape."""
+        of that shape; calls with the same shapes share a copy."""
+        key = name, tuple(shapes), result, may_grow
+        if key in self._made:
+            return self._made[key]
         body = _Body(self, self.module.computation(name), shapes, may_grow)
         root = body.root if result is None else body.of_shape(body.root, result)
-        made = body.named(f"{name}.loose.{len(self._made)}", root)
-        self._made.append(made)
-        return made
+        self._made[key] = body.named(self._names.fresh(f"{name}.loose"), root)
+        return self._made[key]
 
 
 class _Body:
@@ -105,6 +111,7 @@ class _Body:
     ) -> None:
         self._loosening, self._choices = loosening, loosening.choices
         self._before = {i.name: i.shape for i in before.instructions}
+        self._names = Names(self._before)
         self._instructions: list[Instruction] = []
         self._shapes: dict[str, Shape] = {}
         self._renamed: dict[str, str] = {}
@@ -115,8 +122,7 @@ class _Body:
                 number = instruction.attributes["parameter_number"]
                 assert isinstance(number, int)
                 instruction = instruction._replace(shape=parameters[number])
-            is_result = self._is_entry and instruction.name == before.root
-            self._renamed[instruction.name] = self._loose(self._followed(instruction, is_result))
+            self._renamed[instruction.name] = self._loose(self._followed(instruction))
         self.root = self._renamed[before.root]
 
     def named(self, name: str, root: str) -> Computation:
@@ -128,7 +134,7 @@ class _Body:
         return instruction.name
 
     def _fresh(self, opcode: str, shape: Shape, *operands: str, **attributes: Attribute) -> str:
-        name = f"loose.{len(self._instructions)}"
+        name = self._names.fresh("loose")
         return self._add(Instruction(name, shape, opcode, operands, attributes))
 
     # What is bounded
@@ -150,8 +156,10 @@ class _Body:
             odds.given if is_given else odds.computed
         ):
             return name
-        self._loosening.sites -= 1
         dimension = self._dimension(shape)
+        if shape.dims[dimension] > _LARGEST:
+            return name
+        self._loosening.sites -= 1
         if last == "parameter" and self._is_entry and self._choices.chance(odds.declared):
             parameter = self._instructions.pop()
             return self._add(parameter._replace(shape=_with(shape, dimension, True)))
@@ -179,7 +187,7 @@ class _Body:
         if there and self._is_chosen(self._loosening.odds.shared):
             return self._choices.choice(there)
         # Sizes below 0 and above the bound are legal, and clamped.
-        return self._number(self._choices.integer(-1, bound + 1))
+        return self._number(self._choices.integer(-1, min(bound + 1, _LARGEST)))
 
     def _number(self, value: int) -> str:
         return self._fresh("constant", _SIZE, literal=Literal(_SIZE, np.asarray(value, np.int32)))
@@ -213,7 +221,7 @@ class _Body:
 
     # What follows
 
-    def _followed(self, instruction: Instruction, is_result: bool) -> str:
+    def _followed(self, instruction: Instruction) -> str:
         """Rebuild an instruction on its rewritten operands."""
         given = instruction.operands
         operands = tuple(self._renamed[name] for name in given)
@@ -259,6 +267,8 @@ class _Body:
             inferred = call(op, instruction, shapes, given, shapes)
         except Violation:
             return None
+        if any(_is_too_large(leaf) for leaf in leaves(inferred)):
+            return None
         # The text may declare a result static whose operands are bounded: zeros fill it up.
         if declares_bounds(instruction.opcode) and self._choices.integer(0, 7) == 0:
             return declared
@@ -270,7 +280,7 @@ class _Body:
         if instruction.opcode not in _OWN_BOUNDS or not isinstance(shape, ArrayShape):
             return shape
         for d in range(shape.rank):
-            shape = _with(shape, d, self._choices.boolean())
+            shape = _with(shape, d, shape.dims[d] <= _LARGEST and self._choices.boolean())
         return shape
 
 
@@ -376,6 +386,10 @@ def _with(shape: ArrayShape, dimension: int, dynamic: bool) -> ArrayShape:
     bounds = tuple(dynamic if d == dimension else is_bounded(shape, d) for d in range(shape.rank))
     made = bounded(shape.element_type, shape.dims, bounds)
     return replace(made, layout=shape.layout)
+
+
+def _is_too_large(shape: ArrayShape) -> bool:
+    return any(is_bounded(shape, d) and size > _LARGEST for d, size in enumerate(shape.dims))
 
 
 def _bounded_as(shape: Shape, other: Shape) -> Shape:
