@@ -20,6 +20,9 @@ Generator = Callable[["Builder", ArrayShape], str]
 # Constants are text in the program: longer ones only make reports unreadable.
 MOST_CONSTANT_ELEMENTS = 8
 
+# Values under way, each an operand of the one before: up to ten frames of Python's stack each.
+_MOST_DEPTH = 64
+
 _PATTERN = 5  # one value in so many comes from several instructions at once
 
 
@@ -89,6 +92,7 @@ class Builder(Choices):
         self._producers: list[str] = []
         self._called: str | None = None
         self._is_folded = False
+        self._depth = 0
         self._instructions: list[Instruction] = []
         self._computations: dict[str, Computation] = {}
 
@@ -155,7 +159,10 @@ class Builder(Choices):
 
     def value(self, shape: ArrayShape) -> str:
         """Return the name of a value of this shape: an existing one, or one made now."""
-        return self.part(lambda: self._value(shape))
+        self._depth += 1
+        name = self.part(lambda: self._value(shape))
+        self._depth -= 1
+        return name
 
     def _value(self, shape: ArrayShape) -> str:
         if self._is_folded:
@@ -166,7 +173,7 @@ class Builder(Choices):
         there = [i.name for i in self._instructions if i.shape == shape and _is_done(i)]
         # Leaves of a computation are constants: with its budget spent it reuses values, else its
         # result would hardly depend on its parameters. The entry may have more parameters.
-        spent = self._budget <= 0
+        spent = self._budget <= 0 or self._depth > _MOST_DEPTH
         if there and ((spent and not self._is_entry) or self.integer(0, 3) == 0):
             return self.choice(there)
         if spent or shape.element_type not in self.types:  # of others, only what an op must have
@@ -249,6 +256,7 @@ class Builder(Choices):
         inner = Builder(self._choices, self._menu, self.types, share)
         inner._is_entry, inner._computations = False, self._computations
         inner._decided, inner._called = self._decided, self._called
+        inner._depth = self._depth
         names = [inner._parameter(shape) for shape in parameters]
         root = result(inner, names)
         # Added after those that it calls, which text has to define first.

@@ -18,7 +18,7 @@ from fuzz.draw import generators
 from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Choices, OftenEmpty, Seeded, examples
 from fuzz.draw.loosening import OF_OPERANDS, loosened
-from fuzz.draw.programs import GENERATORS, READS, menu, nested_op, rows, single_op
+from fuzz.draw.programs import GENERATORS, READS, menu, nested_op, program, rows, single_op
 from fuzz.draw.scalar_computations import comparator
 from fuzz.draw.shapes import ALL_TYPES, TYPES, by_kind
 from hlo.literal import Literal
@@ -249,3 +249,8 @@ def test_drawn_computations_are_valid(data: st.DataObject) -> None:
 def test_no_module_of_the_package_hides_a_strategy() -> None:
     names = {path.stem for path in Path(fuzz.__file__).parent.iterdir()}
     assert not names & set(fuzz.__all__)
+
+
+def test_a_long_program_ends_before_the_stack_does() -> None:
+    for seed in range(4, 8):
+        hlo.verify(program(Seeded(seed), max_instructions=400))
