@@ -43,6 +43,7 @@ from fuzz.draw.shapes import (
     unusual_type,
     vector_type,
 )
+from hlo.errors import ArgumentError
 from hlo.module import Computation, Module
 from hlo.types import PRED, ArrayShape, ElementType, Shape
 
@@ -71,7 +72,19 @@ def menu(opcodes: tuple[str, ...] = tuple(GENERATORS)) -> Menu:
 def _menu(opcodes: tuple[str, ...]) -> Menu:
     fitting = {n: p for n, p in PATTERNS.items() if set(opcodes).issuperset(p.opcodes)}
     patterns = {name: (pattern.generator, pattern.accepts) for name, pattern in fitting.items()}
-    return Menu({opcode: GENERATORS[opcode] for opcode in opcodes}, patterns)
+    return Menu({opcode: _generator(opcode) for opcode in opcodes}, patterns)
+
+
+def _generator(opcode: str) -> tuple[Generator, Accepts]:
+    if opcode not in GENERATORS:
+        raise ArgumentError(f"no {opcode} can be drawn: give one of {', '.join(GENERATORS)}")
+    return GENERATORS[opcode]
+
+
+def _of_computations(*opcodes: str) -> Menu:
+    """Collect the generators of these opcodes, and of what the computations that they call
+    compute."""
+    return menu((*opcodes, *elementwise.GENERATORS))
 
 
 def program(
@@ -83,6 +96,8 @@ def program(
 ) -> Module:
     """Draw a valid program of at most about ``max_instructions``, parameters and constants not
     counted."""
+    if not element_types:
+        raise ArgumentError("no type of elements is given: give one or more")
     budget = choices.integer(1, max_instructions)
     builder = Builder(choices, menu(tuple(opcodes)), element_types, budget)
     most = choices.choice(_SIZES)
@@ -208,7 +223,7 @@ def nested_op(choices: Choices, opcode: str) -> Module:
     is_of_scalars = accepts(ArrayShape(element_type))
     outer = choices.choice([name for name in _CALLING if is_of_scalars or name != "map"])
     wanted = shape(choices, (element_type,), accepts, _SIZES[0])
-    builder = Builder(choices, menu((outer, opcode)), types, 0)
+    builder = Builder(choices, _of_computations(outer, opcode), types, 0)
     return builder.module([builder.calling(outer, opcode, wanted)])
 
 
@@ -265,9 +280,13 @@ def single_op(
     verifier accepts may be drawn: element types, ranks 0 to 5, dimensions without elements,
     attribute values. Operands whose type the result leaves open are of ``operand_types``, if any
     of these will do."""
-    generator, accepts = GENERATORS[opcode]
+    generator, accepts = _generator(opcode)
+    if not admitted(element_types, accepts):
+        given = ", ".join(t.name for t in element_types)
+        others = ", ".join(t.name for t in admitted(ALL_TYPES, accepts))
+        raise ArgumentError(f"{opcode} has no result of {given or 'no type'}: give {others}")
     wanted = shape(choices, element_types, accepts, max_elements)
-    builder = Builder(choices, menu((opcode,)), operand_types, 0, constants=constants)
+    builder = Builder(choices, _of_computations(opcode), operand_types, 0, constants=constants)
     result = generator(builder, wanted)
     if opcode.endswith(("-start", "-update")):  # what is started must be done
         return builder.module([result])

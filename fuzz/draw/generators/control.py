@@ -19,12 +19,16 @@ _MOST_DEPTH = 3
 
 
 def computed(inner: Builder, shape: ArrayShape) -> str:
-    """Draw the instruction that computations shall have, else an elementwise one, or an existing
-    value."""
+    """Draw the instruction that computations shall have, else an elementwise one that may be added,
+    or an existing value."""
     called = inner.called(shape)
     if called is not None:
         return called(inner, shape)
-    able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
+    able = [
+        generator
+        for opcode, (generator, accepts) in elementwise.GENERATORS.items()
+        if opcode in inner.opcodes and accepts(shape)
+    ]
     return inner.choice([Builder.value, *able])(inner, shape)
 
 

@@ -35,7 +35,8 @@ def _count(builder: Builder) -> Count:
     """Draw a loop of few trips, perhaps none: up or down, to the limit or past it."""
     counter = ArrayShape(builder.choice(_COUNTERS))
     turns, step = builder.integer(0, _MOST_TURNS), builder.integer(1, 3)
-    is_down = counter.element_type.kind == "signed" and builder.boolean()
+    may_sink = counter.element_type.kind == "signed" and "subtract" in builder.opcodes
+    is_down = may_sink and builder.boolean()
     direction = builder.choice(("LT", "LE", "NE"))
     first = builder.integer(0, 3)
     last = first + turns * step
@@ -163,7 +164,11 @@ def _stepped(inner: Builder, shape: ArrayShape, old: Sequence[str]) -> str:
     """Draw a step: one array's elementary function, or elements of a table, combined with
     another array."""
     source, other = inner.permutation(old)[:2]
-    able = [opcode for opcode in _ELEMENTARY if ALIKE[opcode][0](shape.element_type)]
+    able = [
+        opcode
+        for opcode in _ELEMENTARY
+        if opcode in inner.opcodes and ALIKE[opcode][0](shape.element_type)
+    ]
     if able and inner.boolean():
         opcode = inner.choice(able)
         computed = inner.emit(opcode, shape, *[source] * ALIKE[opcode][1])
@@ -183,10 +188,8 @@ def _looked_up(inner: Builder, shape: ArrayShape, source: str) -> str:
     )  # fmt: skip
 
 
-_USED = ("add", "compare", "subtract", "while")
-
 PATTERNS: Patterns = {
-    "loop of known turns": Pattern(counted, _USED[:2] + _USED[3:]),
+    "loop of known turns": Pattern(counted, ("add", "compare", "while")),
     "loop of unknown turns": Pattern(bounded_by_a_value, ("add", "clamp", "compare", "while")),
     "loop of exchanged elements": Pattern(
         exchanged, ("add", "compare", "convert", "gather", "reshape", "slice", "while")

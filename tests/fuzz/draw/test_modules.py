@@ -21,6 +21,7 @@ from fuzz.draw.loosening import OF_OPERANDS, loosened
 from fuzz.draw.programs import GENERATORS, READS, menu, nested_op, program, rows, single_op
 from fuzz.draw.scalar_computations import comparator
 from fuzz.draw.shapes import ALL_TYPES, TYPES, by_kind
+from hlo.errors import ArgumentError
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
@@ -254,3 +255,23 @@ def test_no_module_of_the_package_hides_a_strategy() -> None:
 def test_a_long_program_ends_before_the_stack_does() -> None:
     for seed in range(4, 8):
         hlo.verify(program(Seeded(seed), max_instructions=400))
+
+
+def test_called_computations_have_the_opcodes_of_the_program_alone() -> None:
+    callers = ("call", "conditional", "map", "while")
+    own = {"parameter", "constant", "broadcast", "tuple", "get-tuple-element", "compare", "add"}
+    for number in range(60):
+        module = program(Seeded(f"alone {number}"), opcodes=(*callers, "multiply"))
+        drawn = {i.opcode for c in module.computations for i in c.instructions}
+        assert drawn <= own.union(callers, ("multiply",))
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="no foo can be drawn"):
+        program(Seeded(0), opcodes=("foo",))
+    with pytest.raises(ArgumentError, match="no foo can be drawn"):
+        single_op(Seeded(0), "foo")
+    with pytest.raises(ArgumentError, match="popcnt has no result of f32: give s32, s8"):
+        single_op(Seeded(0), "popcnt", element_types=(F32,))
+    with pytest.raises(ArgumentError, match="no type of elements"):
+        program(Seeded(0), element_types=())
