@@ -35,9 +35,11 @@ def time_limit(seconds: float) -> Iterator[None]:
             raise TooLongError
         signal.setitimer(signal.ITIMER_REAL, left, _AGAIN)
 
-    signal.signal(signal.SIGALRM, alarm)
+    before = signal.signal(signal.SIGALRM, alarm)
     signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        # None is a handler that was not set from Python, which cannot be set again from here.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)

@@ -98,11 +98,8 @@ def _late(builder: Builder, shape: ArrayShape) -> str:
 
 def _several_instructions(inner: Builder, names: list[str], shape: ArrayShape) -> str:
     """Draw a computation of any length, as another thread may run."""
-    return inner.emit("select", shape, _all_true(inner, shape), names[0], computed(inner, shape))
-
-
-def _all_true(inner: Builder, shape: ArrayShape) -> str:
-    return inner.number(ArrayShape(PRED, shape.dims), 1)
+    mask = inner.value(ArrayShape(PRED, shape.dims))
+    return inner.emit("select", shape, mask, names[0], computed(inner, shape))
 
 
 def _handed_on(builder: Builder, name: str, calls: str, thread: Mapping[str, str]) -> str:

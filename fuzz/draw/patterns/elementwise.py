@@ -16,10 +16,11 @@ def chain(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _side(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a value, or a broadcast number that simplifications match: 0 or 1."""
+    """Draw a value, or a broadcast number that simplifications match: 0, 1 or 2."""
     if builder.boolean() or "broadcast" not in builder.opcodes:
         return builder.value(shape)
-    number = builder.number(ArrayShape(shape.element_type), builder.integer(0, 2) % 2)
+    most = 2 if shape.element_type.bits > 2 else 1  # s2 has no 2
+    number = builder.number(ArrayShape(shape.element_type), builder.integer(0, most))
     return builder.emit("broadcast", shape, number, dimensions=())
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import hlo
@@ -19,6 +20,7 @@ from fuzz.draw.programs import conversions, folds, identities, menu, program, un
 from fuzz.draw.readable import tidied
 from fuzz.draw.shapes import TYPES, UNUSUAL_TYPES, shape
 from fuzz.draw.values import arguments
+from hlo.literal import Literal
 from hlo.module import Module
 from hlo.types import F32, ArrayShape, ElementType, leaves
 from hlo.values import placed
@@ -109,3 +111,17 @@ def test_a_convolution_that_cuts_takes_as_many_places_as_it_says() -> None:
 
     for module in examples(drawn, 300, "cut"):
         hlo.verify(module)
+
+
+def test_chains_have_every_number_that_simplifications_match() -> None:
+    numbers = set[float]()
+    for module in examples(_chain, 60, "numbers"):
+        for i in module.entry.instructions:
+            if isinstance(literal := i.attributes.get("literal"), Literal):
+                numbers.update(np.ravel(literal.value).tolist())
+    assert numbers >= {0, 1, 2}
+
+
+def _chain(choices: Choices) -> Module:
+    builder = Builder(choices, menu(), TYPES, 0, constants=False)
+    return builder.module([PATTERNS["chain"].generator(builder, ArrayShape(F32, (9,)))])

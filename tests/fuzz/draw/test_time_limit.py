@@ -63,3 +63,16 @@ def test_nothing_is_ended_afterwards() -> None:
     begin = time.process_time()
     while time.process_time() < begin + 2 * _SECONDS:
         pass
+
+
+def test_the_alarm_is_handled_as_before() -> None:
+    def handler(number: int, frame: object) -> None:
+        pass
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with time_limit(_SECONDS):
+            pass
+        assert signal.getsignal(signal.SIGALRM) is handler
+    finally:
+        signal.signal(signal.SIGALRM, before)
