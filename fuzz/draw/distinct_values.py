@@ -74,10 +74,13 @@ def _any_exponent(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.n
 
 
 def _counted(rng: np.random.Generator, dtype: np.dtype, count: int) -> np.ndarray:
-    """Shuffle consecutive integers around 0; in an unsigned type, around the highest bit."""
+    """Shuffle consecutive integers around 0; in an unsigned type, around the highest bit. More than
+    the type has are repeated: f16 ends at 65,504."""
     # There a comparison, shift or conversion that takes them for signed gives other results.
     middle = 1 << 8 * dtype.itemsize - 1 if dtype.kind == "u" else 0
-    numbers = rng.permutation(np.arange(count) - count // 3).astype(dtype)
+    span = min(count, 1 << 8 * dtype.itemsize)
+    indices = np.arange(count) % span if span else np.arange(0)
+    numbers = rng.permutation(indices - span // 3).astype(dtype)
     return np.asarray(numbers + dtype.type(middle))
 
 

@@ -117,9 +117,14 @@ def _retyped(text: str, rng: random.Random) -> str:
     return _at_one_place(_TYPE, text, rng, lambda _: rng.choice(_TYPES))
 
 
+def _entry_root(text: str) -> re.Match[str] | None:
+    """Find the root of the entry: those of called computations come before, and may look alike."""
+    return _ROOT.search(text, text.index("ENTRY"))
+
+
 def _root(text: str, part: str, new: Callable[[str], str]) -> str:
     """Change the shape, the opcode or the operands of the root."""
-    found = _ROOT.search(text)
+    found = _entry_root(text)
     if found is None:
         return text
     return text[: found.start(part)] + new(found[part]) + text[found.end(part) :]
@@ -157,14 +162,16 @@ def _shuffled_operands(text: str, rng: random.Random) -> str:
 
 
 def _without_attribute(text: str, rng: random.Random) -> str:
-    found = _ROOT.search(text)
+    found = _entry_root(text)
     if found is None:
         return text
-    line = text[found.end() : text.index("\n", found.end())]
+    end = text.index("\n", found.end())
+    line = text[found.end() : end]
     attributes = re.split(r", (?=[a-z_]+=)", line)[1:]
     if not attributes:
         return text
-    return text.replace(f", {rng.choice(attributes)}", "", 1)
+    line = line.replace(f", {rng.choice(attributes)}", "", 1)
+    return text[: found.end()] + line + text[end:]
 
 
 def _with_other_numbers(text: str, rng: random.Random) -> str:

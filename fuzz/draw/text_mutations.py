@@ -127,17 +127,18 @@ def drawn(count: int, seed: int) -> list[str]:
 
 
 def pieces(text: str) -> list[str]:
-    """Split a text into pieces of whole lines, if it is too long; each begins with the first
-    line."""
+    """Split a text into pieces of at most LARGEST characters, of whole lines where these are short
+    enough; each begins with the first line."""
     lines = text.splitlines(keepends=True)
-    found, size, piece = [], 0, lines[:1]
-    for line in lines[1:]:
-        if size + len(line) > LARGEST:
-            found.append("".join(piece))
-            size, piece = 0, lines[:1]
-        size += len(line)
-        piece.append(line[:LARGEST])
-    return [*found, "".join(piece)]
+    first = "".join(lines[:1])[: LARGEST // 2]
+    found, piece = [], first
+    for whole in lines[1:]:
+        line = whole[: LARGEST - len(first)]
+        if len(piece) + len(line) > LARGEST:
+            found.append(piece)
+            piece = first
+        piece += line
+    return [*found, piece]
 
 
 def texts_of(paths: Sequence[Path]) -> list[str]:
@@ -158,7 +159,8 @@ class Sources:
     parts: tuple[str, ...]
 
     def choice(self, rng: random.Random) -> str:
-        rest = self.parts if self.parts and rng.random() < _PARTS else self.whole
+        of_parts = self.parts and (not self.whole or rng.random() < _PARTS)
+        rest = self.parts if of_parts else self.whole
         return rng.choice(rest)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,12 @@ import pytest
 
 import hlo
 from fuzz.campaign.plan import Plan, cases
-from fuzz.draw.invalid_programs import mutants
+from fuzz.draw.invalid_programs import (
+    _fewer_operands,
+    _more_operands,
+    _without_attribute,
+    mutants,
+)
 from fuzz.oracles import ORACLES, Difference, Outcome, acceptance
 from fuzz.oracles.known_differences import UNREAD
 from fuzz.peers.xla import Answer
@@ -49,6 +55,26 @@ def test_an_instruction_has_its_mutant_in_any_program() -> None:
     smaller = _PROGRAM.replace("  ROOT r = f32[6,2] reshape(t)\n", "").replace("  t", "  ROOT t")
     (alone,) = _texts(hlo.parse(smaller))
     assert alone in both and len(both) == 2
+
+
+def test_changes_of_the_root_leave_called_computations_as_they_are() -> None:
+    text = """HloModule m
+
+c {
+  x = f32[4,4] parameter(0)
+  ROOT r = f32[4,4] transpose(x), dimensions={1,0}
+}
+
+ENTRY e {
+  x = f32[4,4] parameter(0)
+  y = f32[4,4] call(x), to_apply=c
+  ROOT r = f32[4,4] transpose(y), dimensions={1,0}
+}
+"""
+    before, entry = text.split("ENTRY")
+    for change in (_without_attribute, _fewer_operands, _more_operands):
+        changed, other = change(text, random.Random(0)).split("ENTRY")
+        assert changed == before and other != entry
 
 
 class _Peer:
