@@ -22,7 +22,7 @@ class TimedOut(Error):
 def limited(seconds: float | None) -> Iterator[None]:
     """Raise TimedOut in the main thread after ``seconds``; if that stays in a library for two more
     seconds, end the process with status 2. Needs Unix timers."""
-    if seconds is None or seconds == float("inf"):
+    if seconds is None or seconds + _GRACE > threading.TIMEOUT_MAX:  # 292 years
         yield
         return
     if not hasattr(signal, "setitimer"):
@@ -44,9 +44,11 @@ def limited(seconds: float | None) -> Iterator[None]:
         os._exit(2)
 
     before = signal.signal(signal.SIGALRM, end)
-    threading.Thread(target=kill, daemon=True).start()
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # The signal may come as soon as the timer is set, and must not leave the thread waiting: it
+    # would end the process of a caller that is long done with this.
     try:
+        threading.Thread(target=kill, daemon=True).start()
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
     finally:
         ended.set()
