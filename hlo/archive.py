@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -17,6 +18,15 @@ from hlo.values import Value, arrays_of
 
 # How files begin: one array; an archive with members, and without.
 _ARRAY, _ARCHIVES = b"\x93NUMPY", (b"PK\x03\x04", b"PK\x05\x06")
+# What NumPy and zipfile raise for a file that is damaged, or made to be no file of arrays.
+_DAMAGED = (
+    EOFError,
+    OverflowError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def write(
@@ -63,13 +73,21 @@ def _arrays(path: Path, file: BinaryIO) -> dict[str, np.ndarray]:
         if isinstance(loaded, np.ndarray):
             return {"array": loaded}
         with loaded as archive:
-            return {name: archive[name] for name in archive.files}
+            found = {name: archive[name] for name in archive.files}
     except ValueError as error:
         objects = "Object arrays" in str(error) or "pickle" in str(error)
         why = "it holds Python objects, not numbers" if objects else "it is damaged"
         raise ArgumentError(f"{path}: not a file of arrays: {why}") from error
-    except (EOFError, zipfile.BadZipFile, zlib.error, struct.error) as error:
+    except _DAMAGED as error:
         raise ArgumentError(f"{path}: not a file of arrays: it is damaged or cut off") from error
+    except MemoryError as error:
+        raise ArgumentError(f"{path}: its arrays do not fit into memory") from error
+    except RuntimeError as error:  # NotImplementedError among them, for a way of compression
+        raise ArgumentError(f"{path}: encrypted, or compressed in an unknown way") from error
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray):  # NumPy gives other members as bytes
+            raise ArgumentError(f"{path}: not a file of arrays: its member {name!r} is none")
+    return found
 
 
 def typed(array: np.ndarray, shape: Shape) -> np.ndarray:

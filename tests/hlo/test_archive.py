@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -32,3 +34,48 @@ def test_records_are_not_raw_bytes() -> None:
     records = np.zeros(3, [("x", "i2"), ("y", "i2")])
     with pytest.raises(ArgumentError, match=r"records \(of x, y\), where f32\[3\] is expected"):
         archive.typed(records, ArrayShape(ELEMENT_TYPES["f32"], (3,)))
+
+
+def _header(text: bytes) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def _member(name: str, data: bytes, flags: int = 0, way: int = 0) -> Callable[[Path], object]:
+    """Write an archive of one member, whose flags and way of compression are then overwritten."""
+
+    def write(path: Path) -> None:
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr(name, data)
+        found = bytearray(path.read_bytes())
+        for signature, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            place = found.index(signature) + at
+            found[place : place + 4] = bytes([flags, 0, way, 0])
+        path.write_bytes(found)
+
+    return write
+
+
+def _array(shape: str) -> Callable[[Path], object]:
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return lambda path: path.write_bytes(_header(header))
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (_member("read.me", b"text"), "its member 'read.me' is none"),
+        (_member("x.npy", b"text"), "its member 'x' is none"),
+        (_member("folder/", b""), "its member 'folder/' is none"),
+        (_member("x.npy", b"text", flags=1), "encrypted"),
+        (_member("x.npy", b"text", way=99), "compressed in an unknown way"),
+        (lambda path: path.write_bytes(_header(b"\xff\xfe{[( :")), "damaged"),
+        (_array(f"({10**13},)"), "do not fit into memory"),
+        (_array(f"({10**30},)"), "damaged"),
+    ],
+)
+def test_other_files_are_bad_input(
+    write: Callable[[Path], object], said: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "file.npz")
+    with pytest.raises(ArgumentError, match=said):
+        archive.read(tmp_path / "file.npz")
