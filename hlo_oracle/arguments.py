@@ -45,6 +45,10 @@ from hlo_oracle.program_paths import program_name
 from interp.exact.conversion import converted
 from interp.values import conforms
 
+_FORM = '{"seed": 7, "arguments": [["normal", [2, 3], "float32", 1.0], …]}'
+# What the parts of a recipe raise that are of another type or size.
+_INVALID = (KeyError, TypeError, ValueError, OverflowError)
+
 
 @dataclass(frozen=True, slots=True)
 class Sums:
@@ -136,6 +140,10 @@ def find_recipe(path: Path, named: str | None) -> Recipe | None:
         recipes = json.loads(Path(file).read_text("utf-8"))
     except json.JSONDecodeError as error:
         raise ArgumentError(f"{file}:{error.lineno}:{error.colno}: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"{file}: not JSON: byte {error.start} is not UTF-8") from error
+    except RecursionError as error:
+        raise ArgumentError(f"{file}: not a file of recipes: nested too deeply") from error
     if not isinstance(recipes, dict) or name not in recipes:
         raise ArgumentError(f"{file}: no recipe for '{name}'")
     return _recipe(f"{file}: {name}", recipes[name])
@@ -147,9 +155,12 @@ def _recipe(where: str, entry: object) -> Recipe:
         outputs = cast("list[dict[str, float]]", fields.get("outputs", []))
         sums = tuple(Sums(float(o["sum"]), float(o["abs_sum"])) for o in outputs)
         arguments = tuple(cast("list[Sequence[object]]", fields["arguments"]))
-        return Recipe(where, int(cast(int, fields["seed"])), arguments, sums)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ArgumentError(f"{where}: not a recipe: {error!r}") from error
+        seed = int(cast(int, fields["seed"]))
+        if seed < 0:
+            raise ValueError("the seed is negative")
+        return Recipe(where, seed, arguments, sums)
+    except (*_INVALID, AttributeError) as error:
+        raise ArgumentError(f"{where}: not a recipe, which is {_FORM}: {error!r}") from error
 
 
 def _normal(rng: np.random.Generator, dims: tuple[int, ...], scale: float) -> Array:
@@ -184,8 +195,10 @@ def from_recipe(module: Module, recipe: Recipe) -> tuple[Array, ...]:
             _DRAWN[str(kind)](rng, tuple(cast("list[int]", dims)), *numbers).astype(str(dtype))
             for kind, dims, dtype, *numbers in recipe.arguments
         ]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArgumentError(f"{recipe.where}: not a recipe: {error!r}") from error
+    except _INVALID as error:
+        raise ArgumentError(f"{recipe.where}: not a recipe, which is {_FORM}: {error!r}") from error
+    except MemoryError as error:
+        raise ArgumentError(f"{recipe.where}: its arguments do not fit into memory") from error
     wanted = [p.shape for p in module.entry.parameters]
     return _matched(drawn, wanted, recipe.where) if len(drawn) > len(wanted) else tuple(drawn)
 

@@ -100,8 +100,17 @@ def test_a_recipe_that_is_none(add: Path, capsys: pytest.CaptureFixture[str]) ->
         ('{"other": {}}', "no recipe for 'add'"),
         ('{"add": {"seed": 1}}', "not a recipe"),
         ('{"add": {"seed": 1, "arguments": [["poisson", [3], "float32"]]}}', "not a recipe"),
+        ('{"add": {"seed": -1, "arguments": []}}', "the seed is negative"),
+        ('{"add": {"seed": 1e400, "arguments": []}}', "not a recipe"),
+        ('{"add": 7}', 'which is {"seed": 7, "arguments": [["normal"'),
+        (
+            '{"add": {"seed": 1, "arguments": [["full", [1000000000000000], "float32", 0]]}}',
+            "do not fit into memory",
+        ),
+        ("[" * 100000, "nested too deeply"),
+        ("\xe9", "byte 0 is not UTF-8"),
     ):
-        recipe.write_text(text)
+        recipe.write_text(text, encoding="latin-1")
         said = message(capsys, "run", add, "--recipe", recipe)
         assert said.count("\n") == 1 and (expected in said or "add.json:1:2" in said)
 
