@@ -38,6 +38,15 @@ def reader_left() -> int:
     return READER_LEFT
 
 
+def _message(error: BaseException) -> str:
+    """Format an error that ends a command."""
+    if isinstance(error, OSError):
+        return told(error)
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}".removesuffix(": ")
+    return explained(error)
+
+
 def executed(work: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
     """Run a subcommand and return its exit status; print its errors as a message."""
     begin = time.monotonic()
@@ -50,11 +59,10 @@ def executed(work: Callable[[argparse.Namespace], int], options: argparse.Namesp
     except KeyboardInterrupt:
         print("hlo: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except (Error, OSError) as error:
+    except (Error, OSError, MemoryError, RecursionError) as error:
         if options.verbose:
             traceback.print_exc()
-        text = told(error) if isinstance(error, OSError) else explained(error)
-        print(printable(f"hlo: {text}"), file=sys.stderr)
+        print(printable(f"hlo: {_message(error)}"), file=sys.stderr)
         return 2
     if options.verbose:
         print(f"hlo {options.command}: {time.monotonic() - begin:.2f} s", file=sys.stderr)

@@ -219,6 +219,30 @@ def test_an_interruption_is_one_line(
     assert capsys.readouterr().err == "hlo: interrupted\n"
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "out of memory"),
+        (MemoryError("8 TiB"), "out of memory: 8 TiB"),
+        (RecursionError("too deep"), "too deep"),
+    ],
+)
+def test_a_limit_of_python_is_no_difference(
+    error: BaseException,
+    said: str,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*of_call: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.chdir(place)
+    monkeypatch.setattr("interp.evaluate", fail)
+    assert main(["run", "add.hlo"]) == 2
+    assert capsys.readouterr().err == f"hlo: {said}\n"
+
+
 def test_recorded_results_need_their_arguments(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
