@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import bisect_dump
 import hlo
@@ -19,10 +19,11 @@ from hlo.program_file import named
 from hlo.values import Array, Value, arrays_of
 from hlo_oracle import arguments
 from hlo_oracle.loading import conversion, elided_constants, literal_protos
-from hlo_oracle.loading.recognition import Kind, module_proto, recognised
+from hlo_oracle.loading.recognition import MOST_BYTES, Kind, module_proto, recognised
 from hlo_oracle.loading.wire_format import messages
 
 _ARGUMENTS, _RESULT = 2, 3  # fields of an HloSnapshot
+_BLOCK = 1 << 24  # bytes that are read at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +144,20 @@ def of_module(module: Module, text: str, elided: str | None = None) -> Program:
 def _bytes(path: Path) -> bytes:
     if str(path) == "-":
         stream = getattr(sys.stdin, "buffer", None) or io.BytesIO(sys.stdin.read().encode())
-        data: bytes = stream.read()
-        return data
-    return path.read_bytes()
+        return _all(stream)
+    with path.open("rb") as file:
+        return _all(file)
+
+
+def _all(stream: BinaryIO) -> bytes:
+    """Read to the end, which a device or a pipe need not have."""
+    blocks, size = [], 0
+    while block := stream.read(_BLOCK):
+        blocks.append(block)
+        size += len(block)
+        if size > MOST_BYTES:
+            raise Error(f"more than {MOST_BYTES} bytes")
+    return b"".join(blocks)
 
 
 @contextmanager

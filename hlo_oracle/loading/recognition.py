@@ -15,7 +15,7 @@ from hlo.errors import Error
 from hlo.text.patterns import pattern
 from hlo_oracle.loading import wire_format
 
-_MOST = 1 << 31  # bytes of a file, after decompression
+MOST_BYTES = 1 << 31  # bytes of a file, after decompression
 _BLOCK = 1 << 10  # the first bytes that are read of a gzip member; the blocks double
 _GZIP = b"\x1f\x8b"
 _BYTECODE = b"ML\xefR"  # of MLIR
@@ -72,11 +72,11 @@ def _decompressed(data: bytes) -> bytes:
                 raise Error("a damaged gzip file: it ends too early")
             try:
                 # One byte beyond the limit shows that there is more, and no more memory is taken.
-                found += unpacker.decompress(block, _MOST + 1 - len(found))
+                found += unpacker.decompress(block, MOST_BYTES + 1 - len(found))
             except zlib.error as error:
                 raise Error(f"a damaged gzip file ({error})") from error
-            if len(found) > _MOST:
-                raise Error(f"more than {_MOST} bytes when it is decompressed")
+            if len(found) > MOST_BYTES:
+                raise Error(f"more than {MOST_BYTES} bytes when it is decompressed")
             begin, size = begin + len(block) - len(unpacker.unused_data), 2 * size
     return bytes(found)
 

@@ -243,6 +243,15 @@ def test_a_limit_of_python_is_no_difference(
     assert capsys.readouterr().err == f"hlo: {said}\n"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a device without an end")
+def test_a_file_without_an_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("hlo_oracle.loading.programs.MOST_BYTES", 1 << 20)
+    assert main(["run", "/dev/zero"]) == 2
+    assert capsys.readouterr().err == "hlo: /dev/zero: more than 1048576 bytes\n"
+
+
 def test_recorded_results_need_their_arguments(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

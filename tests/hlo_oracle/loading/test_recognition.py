@@ -117,7 +117,7 @@ def test_any_bytes_are_recognised_or_refused(seed: int) -> None:
 def test_more_than_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that decompresses to more than memory is refused, also where each of its members is
     small."""
-    monkeypatch.setattr("hlo_oracle.loading.recognition._MOST", 10_000)
+    monkeypatch.setattr("hlo_oracle.loading.recognition.MOST_BYTES", 10_000)
     member = gzip.compress(b" " * 4_000)
     assert recognised(member + gzip.compress(PROGRAM.encode())).kind is Kind.HLO
     for data in (3 * member, gzip.compress(b" " * 10_001)):
