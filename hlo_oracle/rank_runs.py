@@ -16,11 +16,12 @@ from hlo.module import Module
 from hlo.ranks import declared, knows_ranks
 from hlo.values import Value, placed, placed_arrays
 from hlo_oracle import option_types
+from interp.ranks import MOST_RANKS
 
 if TYPE_CHECKING:
     from backend_c.native.executable import Executable
 
-_ranks = option_types.whole(1, 1024, "a number from 1 to 1024")  # as interp.evaluate has it
+_ranks = option_types.up_to(MOST_RANKS)
 
 
 class Ranks(NamedTuple):
@@ -54,9 +55,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def ranks_of(module: Module, options: Options) -> Ranks:
     """Choose the numbers of replicas and partitions: those of the options, else those that the
-    module declares."""
+    module declares. Unsupported for more than are simulated."""
     replicas, partitions = declared(module) if knows_ranks(module) else (1, 1)
-    return Ranks(options.replicas or replicas, options.partitions or partitions)
+    ranks = Ranks(options.replicas or replicas, options.partitions or partitions)
+    if ranks.size > MOST_RANKS:  # told before the arguments of each are drawn
+        raise Unsupported(f"{ranks.size} ranks: at most {MOST_RANKS} are simulated")
+    return ranks
 
 
 def interpreted(

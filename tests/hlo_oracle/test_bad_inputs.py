@@ -147,6 +147,10 @@ ROWS = [
         "run add.hlo --values x --on c",
         "hlo: add.hlo: --values are the interpreter's: leave out --on c",
     ),
+    Row(
+        "run add.hlo --replicas 1024 --partitions 1024",
+        "hlo: 1048576 ranks: at most 1024 are simulated",
+    ),
     Row("run add.hlo --profile --replicas 2", "hlo: add.hlo: --profile is of one rank, not of 2"),
     # usage
     Row(
