@@ -34,9 +34,21 @@ def up_to(most: int) -> Callable[[str], int]:
 
 def results_file(text: str) -> Path:
     """Check that a name is one for a results file, before there are results to write."""
-    path = Path(text)
-    if path.suffix == ".npy":
+    if Path(text).suffix == ".npy":
         raise argparse.ArgumentTypeError(f"{text!r} holds one array: results are saved as .npz")
+    return new_file(text)
+
+
+def program_file(text: str) -> Path:
+    """Check that a name is one for a program, whose arguments are written beside it."""
+    if Path(text).suffix == ".npz":
+        raise argparse.ArgumentTypeError(f"{text!r} would be the arguments of the program")
+    return new_file(text)
+
+
+def new_file(text: str) -> Path:
+    """Check that a file of a name can be written, before there is anything to write."""
+    path = Path(text)
     if not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"there is no directory {str(path.parent)!r}")
     if path.is_dir():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import backend_c
@@ -46,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_options(parser)
     parser.add_argument(
-        "--html", type=Path, metavar="OUT.html", help="write a page of one file for a browser"
+        "--html",
+        type=option_types.new_file,
+        metavar="OUT.html",
+        help="write a page of one file for a browser",
     )
     parser.add_argument(
         "--source",
@@ -68,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--trace",
-        type=Path,
+        type=option_types.new_file,
         metavar="OUT.json",
         help="write the times of --measure for Perfetto or chrome://tracing",
     )
@@ -79,6 +82,7 @@ def main(options: argparse.Namespace) -> int:
     program = programs.given(options.file, options)
     if options.trace is not None and not options.measure:
         raise ArgumentError("--trace needs --measure, which times the kernels")
+    sources = pages.source_lines(program.module, options.source)  # before what takes seconds
     with named(options.file):
         doing = "compiling and measuring" if options.measure else "measuring the machine"
         with progress_line(options).phase(doing):
@@ -89,7 +93,7 @@ def main(options: argparse.Namespace) -> int:
         written.append(options.trace)
     if options.html is not None:
         with named(options.file):
-            written.append(_page(program, profile, options).write(options.html))
+            written.append(_page(program, profile, sources, options).write(options.html))
     if written:
         print(json.dumps({"files": list(map(str, written))}) if options.json else _lines(written))
     else:
@@ -102,14 +106,18 @@ def _lines(paths: Sequence[Path]) -> str:
     return "\n".join(map(str, paths))
 
 
-def _page(program: Program, profile: backend_c.Profile, options: argparse.Namespace) -> pages.Page:
+def _page(
+    program: Program,
+    profile: backend_c.Profile,
+    sources: Mapping[str, Sequence[str]],
+    options: argparse.Namespace,
+) -> pages.Page:
     """Make the page of --html, with values and a verdict if the options ask for them."""
     values = None
     if options.values or options.against:
         with progress_line(options).phase("evaluating"):
             given = programs.values(program, options.file, options)
             values = page_values(program, given, options.seed or 0, options.against)
-    sources = pages.source_lines(program.module, options.source)
     targets = other_targets(program.module, options.numerics)
     return pages.explanation(program.module, profile, sources, values, targets)
 

@@ -23,7 +23,7 @@ from hlo.errors import ArgumentError, Error
 from hlo.module import Module
 from hlo.program_file import named
 from hlo.values import Value
-from hlo_oracle import arguments, peer_verdicts, reduction_progress
+from hlo_oracle import arguments, option_types, peer_verdicts, reduction_progress
 from hlo_oracle.loading import programs
 from hlo_oracle.peer_verdicts import PEERS
 from hlo_oracle.progress_line import progress_line
@@ -48,7 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     oracle.add_argument("--oracle", metavar="NAME", help="see hlo fuzz --list")
     oracle.add_argument("--against", metavar=peer_verdicts.METAVAR, help=peer_verdicts.HELP)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="REDUCED.hlo", help="(default: FILE.reduced.hlo)"
+        "-o",
+        "--output",
+        type=option_types.program_file,
+        metavar="REDUCED.hlo",
+        help="(default: FILE.reduced.hlo)",
     )
     reduction_progress.add_options(parser)
     parser.add_argument("--json", action="store_true", help="files and sizes as JSON")

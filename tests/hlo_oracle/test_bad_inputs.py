@@ -182,6 +182,18 @@ ROWS = [
     ),
     Row("run add.hlo --save no/out.npz", "hlo run: argument --save: there is no directory 'no'"),
     Row(
+        "reduce add.hlo --while true -o red.npz",
+        "hlo reduce: argument -o/--output: 'red.npz' would be the arguments of the program",
+    ),
+    Row(
+        "reduce add.hlo --while true -o no/red.hlo",
+        "hlo reduce: argument -o/--output: there is no directory 'no'",
+    ),
+    Row(
+        "explain add.hlo --html no/x.html",
+        "hlo explain: argument --html: there is no directory 'no'",
+    ),
+    Row(
         "run add.hlo -q -v", "hlo run: argument -v/--verbose: not allowed with argument -q/--quiet"
     ),
 ]
@@ -254,6 +266,15 @@ def test_a_file_without_an_end(
     monkeypatch.setattr("hlo_oracle.loading.programs.MOST_BYTES", 1 << 20)
     assert main(["run", "/dev/zero"]) == 2
     assert capsys.readouterr().err == "hlo: /dev/zero: more than 1048576 bytes\n"
+
+
+def test_a_missing_source_is_told_before_measuring(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setattr("backend_c.explain", lambda *of_call, **options: pytest.fail("measured"))
+    assert main(["explain", "add.hlo", "--html", "x.html", "--source", "no.py"]) == 2
+    assert "no.py" in capsys.readouterr().err
 
 
 def test_recorded_results_need_their_arguments(
