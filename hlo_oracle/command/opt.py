@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     module = programs.given(options.file, options).module
     if options.html is not None:
-        print(_page(module, options).write(options.html))
+        file = _page(module, options).write(options.html)
+        found = {"pipeline": options.pipeline, "files": [str(file)]}
+        print(json.dumps(found) if options.json else file)
         return 0
     if options.output is None:
         with named(options.file):

@@ -291,3 +291,9 @@ def test_commands_need_what_the_package_depends_on_and_no_more(
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_page_of_opt_as_json(add: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = add.with_suffix(".html")
+    assert main(["opt", str(add), "--html", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"] == [str(page)]
