@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -43,10 +44,20 @@ def parser(names: Iterable[str] = SUBCOMMANDS) -> tuple[Parser, Mapping[str, Par
     return command_parser(SUBCOMMANDS, {name: subcommand(name) for name in names})
 
 
+def replace_closed_streams() -> None:
+    """Replace the standard streams that the caller closed, which are None, by the null device."""
+    # In the order of their descriptors: each opens as the lowest that is free, its own.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (to the end)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand. Exit status: 0 fine, 1 results differ, 2 bad input or not finished,
     130 interrupted, 141 nobody reads the output."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        replace_closed_streams()
     name = asked_for(words)
     options = parsed(*parser([name] if name in SUBCOMMANDS else []), words)
     from hlo_oracle.command.execution import executed  # imports NumPy

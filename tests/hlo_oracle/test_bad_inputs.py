@@ -327,6 +327,15 @@ def test_a_reader_that_left_is_no_difference(words: str, place: Path) -> None:
         assert running.wait() == 141
 
 
+@pytest.mark.parametrize("name", ["stdin", "stdout", "stderr"])
+def test_a_closed_stream_is_the_null_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, name, None)
+    monkeypatch.setattr(sys, "argv", ["hlo", "--version"])
+    assert status(lambda words: main(), []) == 0
+    with getattr(sys, name) as stream:
+        assert stream.name == os.devnull
+
+
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert status(main, ["--version"]) == 0
     assert capsys.readouterr().out == f"hlo {hlo_oracle.__version__}\n"
