@@ -28,6 +28,8 @@ def told(error: OSError) -> str:
     if error.errno != errno.ENOENT:
         return f"{name}: {reason}"
     parent = Path(name).parent
+    if Path(name).is_symlink():
+        return f"{name}: is a link to a file that is not there"
     if not parent.is_dir():
         return f"{name}: there is no directory {parent}"
     try:

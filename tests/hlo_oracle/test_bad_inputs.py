@@ -277,6 +277,15 @@ def test_a_missing_source_is_told_before_measuring(
     assert "no.py" in capsys.readouterr().err
 
 
+def test_a_dangling_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("link.hlo").symlink_to("nowhere.hlo")
+    assert main(["run", "link.hlo"]) == 2
+    assert capsys.readouterr().err == "hlo: link.hlo: is a link to a file that is not there\n"
+
+
 def test_recorded_results_need_their_arguments(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
