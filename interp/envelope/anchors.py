@@ -131,6 +131,7 @@ class _Trial:
         asked = [x for x in made.operands if self._is_asked(place.named(x), is_open)]
         for wanted in (*asked, instruction.name):
             self._anchor(place, facts.ends.get(wanted, wanted))
+        # A judge has the peer's number only at the last copy; up to there the interval stays.
         return None if instruction.name in facts.ends else point(centre)
 
     def _begins_anew(self, place: Place) -> bool:
@@ -148,6 +149,7 @@ class _Trial:
         return self._facts[name]
 
     def _is_asked(self, name: str, is_open: bool) -> bool:
+        # Before an opening known operands are asked for, too: it would hide an error in them.
         return name in self._loose or (is_open and name in self._exact)
 
     def _anchor(self, place: Place, name: str) -> None:
@@ -170,6 +172,8 @@ class _Trial:
             return None
         self._stale.discard(name)
         body = self._module.computation(str(loop.attributes["body"]))
+        # An array that trips fill row by row is asked for by its rows: as a state, n trips would
+        # store n copies of n rows.
         for row in (self._updates[name][n] for n in loose if n in self._updates[name]):
             self._anchor(place.in_loop(loop, body, trip), row)
         return tuple(unstored(point(middle(x))) if n in loose else x for n, x in enumerate(state))
@@ -225,6 +229,8 @@ class _Trial:
             rows = _rows(place, trips) * (trips[name] + 1)
             stored = stored_elements(self._module, loop, rows) if name in self._wide else []
             states = [states_name(name, number) for number in stored]
+            # A trip count without states is of use only where a decision, perhaps of the loop,
+            # was open: else all trips are certain to be those of the text.
             if trips[name] <= MOST_TRIPS and (states or self._decided):
                 for wanted in (trips_name(name), *states):
                     self._ask(place, loop.name, wanted, trips, names)
@@ -303,6 +309,8 @@ def factorisations(computation: Computation) -> dict[str, list[str]]:
             found[instruction.name] = [] if is_tuple else [instruction.name]
         elif instruction.opcode == "get-tuple-element" and instruction.operands[0] in found:
             results = found[instruction.operands[0]]
+            # with_all_results put one of each index, in order, right behind the call: others repeat
+            # them.
             if instruction.attributes["index"] == len(results):
                 results.append(instruction.name)
     return found

@@ -177,6 +177,8 @@ class _Recording:
         attributes = {**loop.attributes, **called}
         whole = out.add("while", shape, (out.tuple_(starts),), attributes)
         parts = [out.element(whole, x, n) for n, x in enumerate(shape.elements)]
+        # Under the loop's name stands what its users read: its state without the counter and the
+        # stacks.
         out.made.append(Instruction(loop.name, loop.shape, "tuple", tuple(parts[: len(own)])))
         trips = _Recorded(trips_name(name), parts[len(own)], _INDEX)
         rest = zip(found, parts[len(own) + 1 :], stacks, strict=True)

@@ -20,6 +20,8 @@ class EnclosedSteps:
     def __init__(self, module: Module, *, peer: Budget, seed: int = 0) -> None:
         self._enclosing = Enclosing(module)
         self._entry, self._peer = module.entry, peer
+        # One for all steps: the k-th rng of a run draws from a state with k in it, so steps must be
+        # asked for in the order of the text.
         self._generator = random.Generator(seed % 2**64)
 
     def value(self, instruction: Instruction, operands: Sequence[Value]) -> Value:

@@ -78,11 +78,14 @@ class Watched:
         }
 
     def _condition(self, loop: Instruction, condition: Callee[Value]) -> Callee[Value]:
+        # The evaluation wraps a loop anew whenever it gets to it: in each trip of an outer loop an
+        # inner one counts from 0.
         trips, place, watcher = count(), self._place, self._watcher
         assert watcher is not None
 
         def call(state: Value) -> Value:
             again, trip = condition(state), next(trips)
+            # Asked of a certain condition, too: on midpoints it may hold for certain, for ever.
             if again.high and watcher.has_seen_enough(place, loop, trip):
                 return point(np.asarray(False))
             if all_certain(again):
@@ -137,8 +140,11 @@ class Watched:
         chosen = self._watcher.branch(self._place, conditional)
         if chosen is None:
             return selector
+        # Branch 0 of a pred selector is that of true.
         number = chosen == 0 if selector.low.dtype == np.bool_ else chosen
         found = np.asarray(number, selector.low.dtype)
+        # A branch that no rounding chooses is an error, and must show in the result: it is not
+        # followed.
         is_legal = selector.low <= found <= selector.high
         return point(found) if is_legal else selector
 

@@ -182,6 +182,8 @@ class Followed:
         self, place: Place, loop: Instruction, trip: int, state: Value, condition: Condition
     ) -> bool | None:
         """Leave a loop after as many trips as the peer, where both decisions are legal."""
+        # Asked about are loops of at most MOST_TRIPS trips. A wrong one may count up to 2^31,
+        # and each trip that is followed takes milliseconds.
         taken = self.shown.trips(place, loop.name)
         return None if taken is None or taken > 2 * MOST_TRIPS else trip < taken
 
@@ -208,6 +210,7 @@ class Followed:
         verdict = summary(found)
         if verdict.counts[OUTSIDE]:
             self.outside.append(Step(instruction, verdict, actual, value))
+        # Where one result is legal, what follows is judged on that, whatever the peer has.
         if value.is_point:
             return None
         facts = self._of(place)
@@ -233,6 +236,7 @@ class Followed:
         for what a copy, reshape or transpose of one reads; those take the scale of their
         operand."""
         name = place.named(instruction.name)
+        # The name is the same in each trip of a loop, and in this trip operands may be wide.
         self.scales.pop(name, None)
         if name not in self.shown.by_name and not self._is_read_as_is(place, instruction):
             return
@@ -260,6 +264,7 @@ class Followed:
         sizes = map(_typical, operands)
         if instruction.opcode in _PRODUCTS:
             return math.prod(sizes)
+        # Empty for add and subtract, which call nothing; {None} for a reducer that is no monoid.
         combined = [monoid(self.module.computation(name)) for name in called(instruction)]
         return max(sizes) if instruction.opcode in _SUMS and set(combined) <= {"add"} else 0.0
 

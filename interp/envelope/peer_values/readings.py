@@ -83,6 +83,8 @@ def _followed(
     shown = ShownValues(values)
     either = _Either(module, shown, peer, Trust.STEPS)
     enclose(module, *arrays, peer=peer, seed=seed, watcher=either)
+    # What stays unrounded is f32 in the text of the rewritten modules; either permission would
+    # widen each value that is shown by a unit, rounded or not.
     as_written = replace(peer, keeps_wide=False, rewrites=False)
     readings = either.readings
     for way in ways:

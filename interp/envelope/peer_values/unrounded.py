@@ -103,6 +103,7 @@ class _Rewriting:
             instruction = instruction._replace(opcode="convert", operands=(wide,), attributes={})
         elif instruction.opcode == "convert" and _element_type(instruction.shape) is F32:
             instruction = self._conversion(instruction)
+        # A comparison of narrow numbers, or their conversion to integers, is fused like the rest.
         elif not is_narrow and instruction.opcode in (*_FUSED, "convert"):
             operands = tuple(map(self._read, instruction.operands))
             instruction = instruction._replace(operands=operands)
