@@ -159,7 +159,8 @@ class _Planning:
         self, computation: Computation, path: str, rows: int, depth: int
     ) -> Iterator[_Place]:
         """Yield the values of a computation, each recorded for ``rows`` trips."""
-        once, needed = made_once(computation), live(computation, lambda instruction: False)
+        once = made_once(self.module, computation)
+        needed = live(computation, lambda instruction: False)
         for instruction in (i for i in computation.instructions if i.name in needed):
             named, name = (computation.name, instruction.name), path + instruction.name
             origin = self.origins.get(named, named)

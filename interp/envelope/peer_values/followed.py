@@ -202,7 +202,7 @@ class Followed:
     def _of(self, place: Place) -> Facts:
         name = place.computation.name
         if name not in self.facts:
-            self.facts[name] = Facts(place.computation)
+            self.facts[name] = Facts(self.module, place.computation)
         return self.facts[name]
 
     def _taken(self, compared: Compared) -> Value:
@@ -214,12 +214,20 @@ class Followed:
         if value.is_point:
             return None
         facts = self._of(place)
-        if self.trust in _OF_ONE_VALUE and instruction.name not in facts.made_once:
+        if self.trust in _OF_ONE_VALUE and not self._is_made_once(place, instruction):
             return None
         known = self._or_flushed(self._known(facts, instruction, actual), value)
         if self.trust is Trust.ONCE or not verdict.counts[UNDETERMINED]:
             return known
         return where(self._unsure(compared), value, known)
+
+    def _is_made_once(self, place: Place, instruction: Instruction) -> bool:
+        """Test for a value that no compiler computes twice. A loop of one trip may be inlined."""
+        maker = self._of(place).made_once.get(instruction.name)
+        if maker is None or maker.opcode != "while":
+            return maker is not None
+        trips = self.shown.trips(place, maker.name)
+        return trips is not None and trips > 1
 
     def _unsure(self, compared: Compared) -> Array:
         """Test for elements whose enclosure is too wide to go on with the peer's value. What is

@@ -92,9 +92,15 @@ def test_what_is_laid_out_anew_is_asked_for_there() -> None:
 
 
 _MOVES = {
+    "conditional": "yes = pred[] constant(true)\n  m = f32[2] conditional(yes, p, p),"
+    " true_computation=same, false_computation=same",
     "dynamic-update-slice": "m = f32[2] dynamic-update-slice(y, p, z)",
     "get-tuple-element": "t = (f32[2]) tuple(p)\n  m = f32[2] get-tuple-element(t), index=0",
+    "map": "m = f32[2] map(x, x), dimensions={0}, to_apply=times",
     "opt-barrier": "m = f32[2] opt-barrier(p)",
+    "reduce": "row = f32[2,1] reshape(p)\n  m = f32[2] reduce(row, nil),"
+    " dimensions={1}, to_apply=plus",
+    "reduce-window": "m = f32[2] reduce-window(p, nil), window={size=1}, to_apply=plus",
 }
 
 
@@ -102,10 +108,24 @@ _MOVES = {
 def test_a_product_that_is_moved_may_go_into_a_sum(move: str) -> None:
     """A compiler that contracts it shows it rounded, and goes on with all of its bits."""
     module = hlo.parse(f"""HloModule m
+same {{
+  ROOT r = f32[2] parameter(0)
+}}
+plus {{
+  v = f32[] parameter(0)
+  w = f32[] parameter(1)
+  ROOT r = f32[] add(v, w)
+}}
+times {{
+  v = f32[] parameter(0)
+  w = f32[] parameter(1)
+  ROOT r = f32[] multiply(v, w)
+}}
 ENTRY e {{
   x = f32[2] parameter(0)
   y = f32[2] parameter(1)
   z = s32[] constant(0)
+  nil = f32[] constant(0)
   p = f32[2] multiply(x, x)
   {_MOVES[move]}
   ROOT s = f32[2] subtract(m, y)

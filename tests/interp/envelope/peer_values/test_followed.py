@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 import hlo
 import interp
@@ -12,6 +13,7 @@ from hlo.module import Module
 from hlo.values import Array
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Judge
+from interp.envelope.peer_values.followed import Trust, followed
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, WITHIN
 
 _QUOTIENT = """HloModule m
@@ -51,3 +53,115 @@ def test_an_exponential_of_a_sum_does_not_pass_through_the_product() -> None:
     found = judge.judged(actual, lambda other: merged(other, *arguments))
     assert not found.wrong
     assert (found.counts[OUTSIDE], found.counts[UNDETERMINED], found.counts[WITHIN]) == (0, 1, 1)
+
+
+_PARTS = """HloModule m
+difference {
+  t = (f32[2], f32[2], f32[2]) parameter(0)
+  a = f32[2] get-tuple-element(t), index=0
+  b = f32[2] get-tuple-element(t), index=1
+  c = f32[2] get-tuple-element(t), index=2
+  p = f32[2] multiply(a, b)
+  ROOT s = f32[2] subtract(p, c)
+}
+first {
+  t = (f32[2], f32[2], f32[2]) parameter(0)
+  ROOT a = f32[2] get-tuple-element(t), index=0
+}
+less {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT r = pred[] compare(x, y), direction=LT
+}
+add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT r = f32[] add(x, y)
+}
+again {
+  t = (s32[], f32[2], f32[2], f32[2], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  n = s32[] constant(TRIPS)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+trip {
+  t = (s32[], f32[2], f32[2], f32[2], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  a = f32[2] get-tuple-element(t), index=1
+  b = f32[2] get-tuple-element(t), index=2
+  c = f32[2] get-tuple-element(t), index=3
+  p = f32[2] multiply(a, b)
+  s = f32[2] subtract(p, c)
+  kept = f32[2] get-tuple-element(t), index=4
+  ROOT r = (s32[], f32[2], f32[2], f32[2], f32[2]) tuple(j, a, b, c, CARRIED)
+}
+ENTRY e {
+  a = f32[2] parameter(0)
+  b = f32[2] parameter(1)
+  c = f32[2] parameter(2)
+  sure = pred[] constant(true)
+  zero = f32[] constant(0)
+  none = s32[] constant(0)
+  p = f32[2] multiply(a, b)
+  d = f32[2] subtract(p, c)
+  column = f32[2,1] reshape(d)
+  operands = (f32[2], f32[2], f32[2]) tuple(a, b, c)
+  state = (s32[], f32[2], f32[2], f32[2], f32[2]) tuple(none, a, b, c, d)
+  PART
+  many = f32[] constant(1048576)
+  k = f32[2] broadcast(many), dimensions={}
+  ROOT r = f32[2] multiply(s, k)
+}
+"""
+_WHILE = """w = (s32[], f32[2], f32[2], f32[2], f32[2]) while(state), condition=again, body=trip
+  s = f32[2] get-tuple-element(w), index=4"""
+_CONVOLUTION = """image = f32[2,1,1] reshape(d)
+  ones = f32[1] constant({1})
+  kernel = f32[1,1,1] reshape(ones)
+  f = f32[2,1,1] convolution(image, kernel), window={size=1}, dim_labels=b0f_0io->b0f
+  s = f32[2] reshape(f)"""
+_SCATTER = """at = s32[1] constant({0})
+  zeros = f32[2] broadcast(zero), dimensions={}
+  s = f32[2] scatter(zeros, at, d), to_apply=add, update_window_dims={0},
+    inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=0"""
+
+
+def _blamed(part: str, trips: int, carried: str) -> list[str]:
+    """Name the steps that are blamed of a compiler that shows a difference of a product as rounded
+    twice, and goes on with it as rounded once."""
+    text = _PARTS.replace("PART", part).replace("TRIPS", str(trips)).replace("CARRIED", carried)
+    a, b = np.array([1.1, 1.3], np.float32), np.array([1.7, 1.9], np.float32)
+    product = np.multiply(a, b)
+    rest = (a.astype(np.float64) * b - product).astype(np.float32)
+    shown = {"s": product - product, "w:trips": np.int32(trips), "r": rest * np.float32(2**20)}
+    _, wrong = followed(hlo.parse(text), shown, a, b, product, peer=XLA_CPU, trust=Trust.ONCE)
+    return [step.instruction.name for step in wrong]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "s = f32[2] conditional(sure, operands, operands), true_computation=difference,"
+        " false_computation=first",
+        "s = f32[2] reduce-window(d, zero), window={size=1}, to_apply=add",
+        "f = f32[2,1] sort(column), dimensions={1}, to_apply=less\n  s = f32[2] reshape(f)",
+        's = f32[2] custom-call(d), custom_call_target="Sharding"',
+        _CONVOLUTION,
+        _SCATTER,
+        _WHILE,
+    ],
+)
+def test_what_may_be_inlined_may_be_computed_twice(part: str) -> None:
+    """XLA inlines a loop of one trip and a branch that is always taken, and computes their
+    elements again where they are read."""
+    assert not _blamed(part, 1, "s")
+
+
+def test_an_element_that_no_trip_changes_may_be_computed_twice() -> None:
+    assert not _blamed(_WHILE, 2, "kept")
+
+
+def test_a_loop_of_two_trips_is_computed_once() -> None:
+    assert _blamed(_WHILE, 2, "s") == ["r"]
