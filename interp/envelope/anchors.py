@@ -195,9 +195,9 @@ class _Trial:
         return bool(condition(_middles(state)).low)
 
     def has_seen_enough(self, place: Place, loop: Instruction, trip: int) -> bool:
-        """Test whether a loop has run well past its exact trip count: an iteration on midpoints of
-        wide intervals may never converge."""
-        if place.named(loop.name) not in self._wide:
+        """Test whether a loop has run well past its exact trip count: an iteration on midpoints may
+        never converge."""
+        if not (self._wide or self._open or self._found):  # no midpoint was gone on with
             return False
         exact = self._exact_trips().get((place.computation.name, loop.name), MOST_TRIPS)
         return trip >= _more(exact)

@@ -178,3 +178,35 @@ ENTRY e {
     x = np.ones((7, 1), np.float32)
     found, wrong = followed(hlo.parse(text), {"b": x, "r": x}, x, peer=XLA_CPU)
     assert not wrong and found.result.shape == (2, 1)
+
+
+_FIXED_POINT = """HloModule m
+differ {
+  t = (f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(t), index=0
+  y = f32[] get-tuple-element(t), index=1
+  ROOT l = pred[] compare(x, y), direction=NE
+}
+next {
+  t = (f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(t), index=0
+  factor = f32[] constant(0.65)
+  c = f32[] cosine(x)
+  n = f32[] multiply(c, factor)
+  ROOT r = (f32[], f32[]) tuple(n, x)
+}
+ENTRY e {
+  x = f32[] parameter(0)
+  none = f32[] constant(-1)
+  t = (f32[], f32[]) tuple(x, none)
+  w = (f32[], f32[]) while(t), condition=differ, body=next
+  ROOT s = f32[] get-tuple-element(w), index=0
+}
+"""
+
+
+def test_a_loop_that_never_ends_on_midpoints_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A contraction keeps its intervals narrow, and its midpoints end in a cycle of two."""
+    monkeypatch.setattr("interp.envelope.ops.control.MOST_TURNS", 1000)
+    found = planned(hlo.parse(_FIXED_POINT), np.float32(0.7), peer=XLA_CPU)
+    assert list(found.names) == ["w:trips"]
