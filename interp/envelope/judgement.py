@@ -29,7 +29,7 @@ from interp.envelope.random_rounding import (
 )
 from interp.envelope.recorded_values import exposed
 from interp.envelope.sums_in_order import has_narrow_floats, usual_budgets
-from interp.envelope.trying import Found, Output, Shown, Trying
+from interp.envelope.trying import Found, Output, Shown, Trying, are_declared, declared_arrays
 from interp.envelope.value_names import with_decisions, with_plain_names
 from interp.envelope.verdict import (
     OUTSIDE,
@@ -183,8 +183,7 @@ class Judge:
         """Run the program with all anchors; None if there are none, or the compiler does not take
         it."""
         names = tuple(self._plan.names)
-        steps = run(self._showing(names)) if names else None
-        return None if steps is None else self._shown(names, steps)
+        return self._shown(names, run) if names else None
 
     def _by_flushing(self, trying: Trying) -> None:
         """Resolve undetermined elements that are legal if all subnormals are flushed: zero or the
@@ -278,9 +277,7 @@ class Judge:
     def _agreeing(self, trying: Trying, run: Run, chosen: tuple[str, ...]) -> Shown | None:
         """Run the program with chosen anchors; None if the compiler does not take it, or if its
         undetermined elements then differ from those without anchors."""
-        names = with_decisions(chosen)
-        steps = run(self._showing(names))
-        shown = None if steps is None else self._shown(names, steps)
+        shown = self._shown(with_decisions(chosen), run)
         return None if shown is None or trying.differs(shown) else shown
 
     def _try_few(self, trying: Trying, run: Run) -> None:
@@ -348,18 +345,22 @@ class Judge:
         illegal = (step for step in steps if step.verdict.counts[OUTSIDE])
         return dict(zip(places, legal, strict=True)), (*wrong, *illegal)
 
-    def _shown(self, names: Sequence[str], steps: Sequence[Array]) -> Shown:
-        """Split the arrays of a program with anchors into its own results and the anchors'
-        values."""
-        count = len(self._exact)
+    def _shown(self, names: Sequence[str], run: Run) -> Shown | None:
+        """Run the program with these anchors, and split its arrays into its own results and the
+        anchors' values; None if the compiler does not take it, or gives other arrays than it
+        declares."""
+        program, count = self._showing(names), len(self._exact)
+        steps = run(program)
+        if steps is None or not are_declared(program, steps):
+            return None
+        own = self._within_sizes(steps[:count])
         known = dict(zip(names, steps[count:], strict=True))
-        return Shown(self._within_sizes(steps[:count]), known)
+        return None if self._mismatch(own, count) is not None else Shown(own, known)
 
     def _within_sizes(self, actual: Sequence[Array]) -> Sequence[Array]:
         """Cut results of bounded dimensions to their actual sizes. A compiler may return the whole
         buffer; XLA packs the elements densely at its start, not with the strides of the bounds."""
-        shape = self._module.entry.root_instruction.shape
-        declared = [x for x in leaves(shape) if x.element_type.is_array]
+        declared = declared_arrays(self._module)
         if not len(actual) == len(self._exact) == len(declared):
             return actual
         found = []

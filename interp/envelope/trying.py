@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hlo.module import Module
+from hlo.types import ArrayShape, leaves
 from hlo.values import Array
 from interp.envelope.enclosure import Enclosure, finfo
 from interp.envelope.midpoints import beside_middle
@@ -31,6 +33,22 @@ class Shown(NamedTuple):
 
     own: Sequence[Array]
     known: Mapping[str, Array]
+
+
+def declared_arrays(module: Module) -> list[ArrayShape]:
+    """List the arrays of a program's result."""
+    shape = module.entry.root_instruction.shape
+    return [x for x in leaves(shape) if x.element_type.is_array]
+
+
+def are_declared(module: Module, actual: Sequence[Array]) -> bool:
+    """Test for arrays of the types and shapes of a program's result; those of bounded dimensions
+    may have any size."""
+    declared = declared_arrays(module)
+    return len(actual) == len(declared) and all(
+        one.dtype == of.element_type.numpy and (of.is_dynamic or one.shape == of.dims)
+        for one, of in zip(actual, declared, strict=True)
+    )
 
 
 @dataclass(slots=True)

@@ -210,3 +210,38 @@ def test_a_loop_that_never_ends_on_midpoints_is_left(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("interp.envelope.ops.control.MOST_TURNS", 1000)
     found = planned(hlo.parse(_FIXED_POINT), np.float32(0.7), peer=XLA_CPU)
     assert list(found.names) == ["w:trips"]
+
+
+@pytest.mark.parametrize("answer", ["fewer", "of another shape", "of another type"])
+def test_other_arrays_than_were_asked_for_show_nothing(answer: str) -> None:
+    """A compiler that does so has not taken the program with more results."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[8] parameter(0)
+  y = f32[8] multiply(x, x)
+  s = f32[8] sqrt(y)
+  a = f32[8] abs(x)
+  d = f32[8] subtract(s, a)
+  ROOT r = f32[8] sign(d)
+}
+""")
+    x = np.linspace(1, 2, 8, dtype=np.float32)
+    result = np.asarray(interp.evaluate(module, x))
+    actual = (np.arange(8) % 2).astype(np.float32)
+    asked = 0
+
+    def run(program: Module) -> list[Array]:
+        nonlocal asked
+        asked += 1
+        arrays = [np.asarray(one) for one in interp.evaluate(program, x)]
+        match answer:
+            case "fewer":
+                return arrays[:1]
+            case "of another shape":
+                return [array[:4] for array in arrays]
+            case _:
+                return [array.astype(np.float64) for array in arrays]
+
+    found = Judge(module, (x,), [("", result)], peer=XLA_CPU).judged([actual], run)
+    assert asked and not found.wrong
+    assert found.counts["undetermined"]
