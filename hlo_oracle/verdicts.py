@@ -168,7 +168,8 @@ def verdict(
         leaves.append(Leaf(output.place, name, counts, line))
     if found.wrong and not is_open and not any(leaf.counts.get(OUTSIDE) for leaf in leaves):
         # A step on the peer's own values is wrong: proof enough, though its results are legal.
-        leaves.append(Leaf("(a step in between)", "", {OUTSIDE: len(found.wrong)}))
+        steps = {**dict.fromkeys(KINDS, 0), OUTSIDE: len(found.wrong)}
+        leaves.append(Leaf("(a step in between)", "", steps))
     if any(leaf.counts.get(UNDETERMINED) for leaf in leaves):
         evidence.extend(examined.openings)
     told = () if examined.instead is None else (examined.instead,)

@@ -23,7 +23,7 @@ from fuzz.compilers.configurations import Configuration, configurations
 from fuzz.compilers.trial import Trial, outcome, unequal
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.oracles.exact import runs
-from fuzz.oracles.oracle import FUEL, Difference, LeftOut, Outcome, Property, but_for_nan_bits, each
+from fuzz.oracles.oracle import FUEL, Difference, LeftOut, Outcome, Property, each, where_defined
 from fuzz.reducer.search import Case
 from hlo.errors import ArgumentError, Error, ToolchainError
 from hlo.types import leaves
@@ -124,7 +124,7 @@ def _alone(case: Case, chosen: Sequence[Configuration]) -> Outcome:
     for configuration in chosen:
         found = _wrong([case], configuration)
         if isinstance(found, Difference):
-            return but_for_nan_bits(found, case)
+            return where_defined(found, case)
     return None
 
 

@@ -22,10 +22,10 @@ from fuzz.oracles.oracle import (
     LeftOut,
     Outcome,
     Property,
-    but_for_nan_bits,
     compared,
     each,
     right,
+    where_defined,
 )
 from fuzz.reducer.search import Case
 from hlo.bit_equality import differences
@@ -77,7 +77,7 @@ def _outcome(case: Case, program: CudaExecutable) -> Outcome:
         return Difference(type(error).__name__, str(error))
     finally:
         program.close()
-    found = but_for_nan_bits(compared(expected, value), case)
+    found = where_defined(compared(expected, value), case)
     if found is None and (other := differences(value, again)):
         return Difference("not deterministic", str(other[0]))
     return found

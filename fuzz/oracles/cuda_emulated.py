@@ -13,7 +13,7 @@ from backend_c.native.cuda_emulation import Emulated, Schedule
 from backend_c.native.emulation_findings import EmulationError
 from backend_c.pipeline import emulated
 from fuzz.oracles.exact import runs
-from fuzz.oracles.oracle import Difference, Outcome, but_for_nan_bits, compared, each, right
+from fuzz.oracles.oracle import Difference, Outcome, compared, each, right, where_defined
 from fuzz.reducer.search import Case
 from hlo.errors import Error, ToolchainError
 
@@ -71,7 +71,7 @@ def _outcome(case: Case, program: Emulated) -> Outcome:
             return Difference(error.findings[0].kind, f"{schedule}: {error}")
         except Error as error:
             return Difference(type(error).__name__, f"{schedule}: {error}")
-        found = but_for_nan_bits(compared(expected, value), case)
+        found = where_defined(compared(expected, value), case)
         if isinstance(found, Difference):
             return Difference(found.kind, f"{schedule}: {found.detail}")
         if found is not None:

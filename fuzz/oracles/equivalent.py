@@ -16,10 +16,10 @@ from fuzz.oracles.oracle import (
     NoResult,
     Outcome,
     Property,
-    but_for_nan_bits,
     compared,
     each,
     right,
+    where_defined,
 )
 from fuzz.reducer.search import Case
 from fuzz.rewrites import fitting, rewritten
@@ -77,7 +77,7 @@ def _beside(cases: Sequence[Case], others: Sequence[Case]) -> list[Outcome]:
                 found = compared(right(case), right(other))
         except NoResult as none:
             found = none.outcome
-        outcomes[number] = but_for_nan_bits(found, other)
+        outcomes[number] = where_defined(found, other)
     return outcomes
 
 

@@ -21,10 +21,10 @@ from fuzz.oracles.oracle import (
     LeftOut,
     NoResult,
     Outcome,
-    but_for_nan_bits,
     compared,
     each,
     right,
+    where_defined,
 )
 from fuzz.reducer.search import Case
 from hlo.errors import Error, ToolchainError, Unsupported
@@ -81,7 +81,7 @@ def _outcome(case: Case, expected: Value, executable: Executable | Error | None)
         return Difference(type(executable).__name__, str(executable))
     if executable is None:
         return _alone(case, expected)
-    found = but_for_nan_bits(compared(expected, executable(*case.arrays)), case)
+    found = where_defined(compared(expected, executable(*case.arrays)), case)
     if not isinstance(found, Difference):
         return found
     return _alone(case, expected) or LeftOut("another compiler gives the right bits")
@@ -98,7 +98,7 @@ def _alone(case: Case, expected: Value) -> Outcome:
             return _outcome(case, expected, executable)
         found = compared(expected, executable(*case.arrays))
         if found is not None:
-            return but_for_nan_bits(found, case)
+            return where_defined(found, case)
     return None
 
 

@@ -20,9 +20,9 @@ from fuzz.oracles.oracle import (
     LeftOut,
     Outcome,
     Property,
-    but_for_nan_bits,
     each,
     right,
+    where_defined,
 )
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
@@ -80,7 +80,7 @@ def meaning_changed(case: Case, optimised: Module) -> Outcome:
         return LeftOut("the program means nothing")
     if found.kind == OUTSIDE:
         wrong = Difference("another meaning", found.lines[0] if found.lines else "")
-        return but_for_nan_bits(wrong, case)
+        return where_defined(wrong, case)
     if found.kind == UNDETERMINED:
         return LeftOut("suspect" if found.is_suspect else UNDETERMINED)
     return None

@@ -107,7 +107,7 @@ def compared(expected: Value, actual: Value) -> Difference | None:
     return Difference(kind, str(found[0]))
 
 
-def but_for_nan_bits(outcome: Outcome, case: Case) -> Outcome:
+def where_defined(outcome: Outcome, case: Case) -> Outcome:
     """Ignore a difference if the program is undefined for its arguments, or if the result depends
     on the payload of a computed NaN."""
     if not isinstance(outcome, Difference):
