@@ -7,7 +7,7 @@ from typing import Any
 
 from hlo.errors import ArgumentError
 
-SEEDS = 1 << 64
+_SEEDS = 1 << 64
 
 
 def whole_seed(seed: Any) -> int:
@@ -16,6 +16,6 @@ def whole_seed(seed: Any) -> int:
         number = operator.index(seed)
     except TypeError:
         number = -1
-    if not 0 <= number < SEEDS:
+    if not 0 <= number < _SEEDS:
         raise ArgumentError(f"seed={seed!r}: a whole number from 0 to 2**64 - 1")
     return number

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from hlo.seeds import SEEDS
+# As in hlo.seeds, which is not imported here: with it comes NumPy, and --help needs none.
+_SEEDS = 1 << 64
 
 
 def whole(least: int, most: int, what: str) -> Callable[[str], int]:
@@ -23,8 +24,8 @@ def whole(least: int, most: int, what: str) -> Callable[[str], int]:
     return read
 
 
-seed = whole(0, SEEDS - 1, "a number from 0 to 2**64 - 1")
-count = whole(1, SEEDS, "a number of at least 1")
+seed = whole(0, _SEEDS - 1, "a number from 0 to 2**64 - 1")
+count = whole(1, _SEEDS, "a number of at least 1")
 
 
 def up_to(most: int) -> Callable[[str], int]:
