@@ -7,14 +7,16 @@ wanted are programs that differ in one respect from those that compilers recogni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
+from typing import NamedTuple
 
 import numpy as np
 
 from fuzz.draw import values
 from fuzz.draw.choices import Choices
-from fuzz.draw.generators.elementwise import ALIKE
+from fuzz.draw.generators.elementwise import ALIKE, DIRECTIONS
 from fuzz.draw.shapes import TYPES
 from fuzz.near_misses.attribute_numbers import numbers, with_number
 from fuzz.reducer.resizing import resizing, retyping, transformed_module
@@ -29,7 +31,6 @@ from hlo.walk import called
 Change = Callable[[Choices, Module], Module | None]
 
 _GIVEN = having(GIVEN)
-_DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 # Attributes whose other numbers make a program undefined, or say nothing of its value.
 _KEPT = frozenset({"parameter_number", "indices_are_sorted", "unique_indices", "channel_id"})
 # Sizes at which generated code changes: of one element, of vectors, of blocks.
@@ -37,121 +38,130 @@ _SIZES = (1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 64, 65, 128, 256, 257)
 _MOST_ELEMENTS = 1 << 14  # of an array that has become larger
 
 
-def _any(
-    choices: Choices, module: Module, suits: Callable[[Instruction], bool]
-) -> tuple[Computation, Instruction] | None:
-    found = [(c, i) for c in module.computations for i in c.instructions if suits(i)]
-    return choices.choice(found) if found else None
+class _Place(NamedTuple):
+    """An instruction of a module that a change is made at."""
+
+    module: Module
+    computation: Computation
+    instruction: Instruction
+
+    def shape(self, name: str) -> Shape:
+        """Return the shape of a value of the computation."""
+        return next(i.shape for i in self.computation.instructions if i.name == name)
+
+    def earlier(self, shape: Shape) -> Sequence[str]:
+        """List the values before the instruction that have a shape."""
+        instructions = self.computation.instructions
+        before = instructions[: instructions.index(self.instruction)]
+        return [one.name for one in before if one.shape == shape]
+
+    def replaced(self, *new: Instruction) -> Module:
+        """Put instructions in the place of this one."""
+        instructions = tuple(
+            one
+            for i in self.computation.instructions
+            for one in (new if i is self.instruction else (i,))
+        )
+        return self.within(replace(self.computation, instructions=instructions))
+
+    def within(self, changed: Computation) -> Module:
+        """Put a computation in the place of this one."""
+        is_entry = changed.name == self.module.entry_name
+        return (with_entry if is_entry else with_computation)(self.module, changed)
+
+    def giving(self, **attributes: Attribute) -> Module:
+        """Give the instruction other attributes."""
+        given = {**self.instruction.attributes, **attributes}
+        return self.replaced(self.instruction._replace(attributes=given))
+
+    def reading(self, number: int, name: str) -> Instruction:
+        """Return the instruction with another value as one of its operands."""
+        operands = list(self.instruction.operands)
+        operands[number] = name
+        return self.instruction._replace(operands=tuple(operands))
 
 
-def _replaced(
-    module: Module, computation: Computation, old: Instruction, *new: Instruction
-) -> Module:
-    """Put instructions in the place of one."""
-    instructions = tuple(
-        one for i in computation.instructions for one in (new if i is old else (i,))
-    )
-    return _with(module, replace(computation, instructions=instructions))
+def _at(
+    suits: Callable[[Instruction], bool],
+) -> Callable[[Callable[[Choices, _Place], Module | None]], Change]:
+    """Decorate a change of an instruction: of any one that ``suits``."""
+
+    def decorated(change: Callable[[Choices, _Place], Module | None]) -> Change:
+        @wraps(change)
+        def of(choices: Choices, module: Module) -> Module | None:
+            places = [
+                _Place(module, c, i)
+                for c in module.computations
+                for i in c.instructions
+                if suits(i)
+            ]
+            return change(choices, choices.choice(places)) if places else None
+
+        return of
+
+    return decorated
 
 
-def _with(module: Module, computation: Computation) -> Module:
-    given = with_entry if computation.name == module.entry_name else with_computation
-    return given(module, computation)
+def _has_operands(instruction: Instruction) -> bool:
+    return bool(instruction.operands)
 
 
-def _earlier(computation: Computation, instruction: Instruction, shape: Shape) -> Sequence[str]:
-    """List the values before an instruction that have a shape."""
-    found = list[str]()
-    for one in computation.instructions:
-        if one is instruction:
-            break
-        if one.shape == shape:
-            found.append(one.name)
-    return found
+def _numbered(instruction: Instruction) -> Sequence[str]:
+    """List the attributes that have numbers; of a leaf they say what it is."""
+    if instruction.opcode in _GIVEN:
+        return []
+    return [n for n, v in instruction.attributes.items() if n not in _KEPT and numbers(v)]
 
 
-def other_operand(choices: Choices, module: Module) -> Module | None:
+@_at(_has_operands)
+def other_operand(choices: Choices, place: _Place) -> Module | None:
     """Let an instruction read another value of the same shape."""
-    place = _any(choices, module, lambda i: bool(i.operands))
-    if place is None:
-        return None
-    computation, instruction = place
-    number = choices.integer(0, len(instruction.operands) - 1)
-    old = instruction.operands[number]
-    shape = next(i.shape for i in computation.instructions if i.name == old)
-    others = [name for name in _earlier(computation, instruction, shape) if name != old]
-    if not others:
-        return None
-    return _replaced(
-        module, computation, instruction, _reading(instruction, number, choices.choice(others))
-    )
+    number = choices.integer(0, len(place.instruction.operands) - 1)
+    old = place.instruction.operands[number]
+    others = [name for name in place.earlier(place.shape(old)) if name != old]
+    return place.replaced(place.reading(number, choices.choice(others))) if others else None
 
 
-def _reading(instruction: Instruction, number: int, name: str) -> Instruction:
-    operands = list(instruction.operands)
-    operands[number] = name
-    return instruction._replace(operands=tuple(operands))
-
-
-def exchanged_operands(choices: Choices, module: Module) -> Module | None:
+@_at(lambda i: len(set(i.operands)) > 1)
+def exchanged_operands(choices: Choices, place: _Place) -> Module | None:
     """Exchange two operands."""
-    place = _any(choices, module, lambda i: len(set(i.operands)) > 1)
-    if place is None:
-        return None
-    computation, instruction = place
-    first, second = choices.permutation(range(len(instruction.operands)))[:2]
-    operands = list(instruction.operands)
+    operands = list(place.instruction.operands)
+    first, second = choices.permutation(range(len(operands)))[:2]
     operands[first], operands[second] = operands[second], operands[first]
-    return _replaced(
-        module, computation, instruction, instruction._replace(operands=tuple(operands))
-    )
+    return place.replaced(place.instruction._replace(operands=tuple(operands)))
 
 
-def other_opcode(choices: Choices, module: Module) -> Module | None:
+@_at(lambda i: i.opcode in ALIKE)
+def other_opcode(choices: Choices, place: _Place) -> Module | None:
     """Compute something else of the same operands, elementwise."""
-    place = _any(choices, module, lambda i: i.opcode in ALIKE)
-    if place is None:
-        return None
-    computation, instruction = place
-    (shape,) = leaves(instruction.shape)
+    (shape,) = leaves(place.instruction.shape)
     able = [
         opcode
         for opcode, (types, arity) in ALIKE.items()
-        if arity == len(instruction.operands) and types(shape.element_type)
+        if arity == len(place.instruction.operands) and types(shape.element_type)
     ]
     opcode = choices.choice(able)
-    return _replaced(
-        module, computation, instruction, instruction._replace(opcode=opcode, attributes={})
-    )
+    return place.replaced(place.instruction._replace(opcode=opcode, attributes={}))
 
 
-def other_direction(choices: Choices, module: Module) -> Module | None:
+@_at(lambda i: i.opcode == "compare")
+def other_direction(choices: Choices, place: _Place) -> Module | None:
     """Compare by another direction."""
-    place = _any(choices, module, lambda i: i.opcode == "compare")
-    if place is None:
-        return None
-    computation, instruction = place
-    attributes = {**instruction.attributes, "direction": choices.choice(_DIRECTIONS)}
-    return _replaced(module, computation, instruction, instruction._replace(attributes=attributes))
+    return place.giving(direction=choices.choice(DIRECTIONS))
 
 
-def other_constant(choices: Choices, module: Module) -> Module | None:
+@_at(lambda i: constant_value(i) is not None)
+def other_constant(choices: Choices, place: _Place) -> Module | None:
     """Change one number of a constant: by one, in its sign, or to any."""
-    place = _any(choices, module, lambda i: constant_value(i) is not None)
-    if place is None:
-        return None
-    computation, instruction = place
-    array = constant_value(instruction)
+    array, shape = constant_value(place.instruction), place.instruction.shape
     assert array is not None
-    assert isinstance(instruction.shape, ArrayShape)
+    assert isinstance(shape, ArrayShape)
     if not array.size:
         return None
     flat = array.reshape(-1).copy()
     index = choices.integer(0, flat.size - 1)
-    flat[index] = _other_number(choices, flat[index : index + 1], instruction.shape.element_type)
-    literal = Literal(instruction.shape, flat.reshape(array.shape))
-    attributes: Mapping[str, Attribute] = {"literal": literal}
-    return _replaced(module, computation, instruction, instruction._replace(attributes=attributes))
+    flat[index] = _other_number(choices, flat[index : index + 1], shape.element_type)
+    return place.giving(literal=Literal(shape, flat.reshape(array.shape)))
 
 
 def _other_number(choices: Choices, old: np.ndarray, element_type: ElementType) -> object:
@@ -165,35 +175,27 @@ def _other_number(choices: Choices, old: np.ndarray, element_type: ElementType) 
         return changed[kind].astype(old.dtype)[0]
 
 
-def other_element(choices: Choices, module: Module) -> Module | None:
+@_at(lambda i: i.opcode == "get-tuple-element")
+def other_element(choices: Choices, place: _Place) -> Module | None:
     """Take another element of a tuple."""
-    place = _any(choices, module, lambda i: i.opcode == "get-tuple-element")
-    if place is None:
-        return None
-    computation, instruction = place
-    source = next(i for i in computation.instructions if i.name == instruction.operands[0])
-    assert isinstance(source.shape, TupleShape)
-    same = [n for n, shape in enumerate(source.shape.elements) if shape == instruction.shape]
-    attributes = {**instruction.attributes, "index": choices.choice(same)}
-    return _replaced(module, computation, instruction, instruction._replace(attributes=attributes))
+    whole = place.shape(place.instruction.operands[0])
+    assert isinstance(whole, TupleShape)
+    same = [n for n, shape in enumerate(whole.elements) if shape == place.instruction.shape]
+    return place.giving(index=choices.choice(same))
 
 
-def other_callee(choices: Choices, module: Module) -> Module | None:
+@_at(lambda i: bool(called(i)))
+def other_callee(choices: Choices, place: _Place) -> Module | None:
     """Call another computation of the same signature."""
-    place = _any(choices, module, lambda i: bool(called(i)))
-    if place is None:
-        return None
-    computation, instruction = place
+    module, instruction = place.module, place.instruction
     old = module.computation(choices.choice(called(instruction)))
-    before = module.computations[: module.computations.index(computation)]
+    before = module.computations[: module.computations.index(place.computation)]
     able = [c.name for c in before if _signature(c) == _signature(old) and c is not old]
     if not able:
         return None
     new = choices.choice(able)
-    attributes = {
-        name: _renamed(value, old.name, new) for name, value in instruction.attributes.items()
-    }
-    return _replaced(module, computation, instruction, instruction._replace(attributes=attributes))
+    given = instruction.attributes.items()
+    return place.giving(**{name: _renamed(value, old.name, new) for name, value in given})
 
 
 def _signature(computation: Computation) -> object:
@@ -206,45 +208,29 @@ def _renamed(value: Attribute, old: str, new: str) -> Attribute:
     return new if value == old else value
 
 
-def other_number(choices: Choices, module: Module) -> Module | None:
+@_at(lambda i: bool(_numbered(i)))
+def other_number(choices: Choices, place: _Place) -> Module | None:
     """Change one number of an attribute: a dimension, a bound, a field of a window, a flag."""
-
-    def has_numbers(instruction: Instruction) -> bool:
-        return instruction.opcode not in _GIVEN and any(_numbered(instruction))
-
-    place = _any(choices, module, has_numbers)
-    if place is None:
-        return None
-    computation, instruction = place
-    name = choices.choice([*_numbered(instruction)])
-    value = instruction.attributes[name]
+    name = choices.choice(_numbered(place.instruction))
+    value = place.instruction.attributes[name]
     old = numbers(value)
     index = choices.integer(0, len(old) - 1)
     new = choices.choice((old[index] + 1, old[index] - 1, 0, 1, choices.choice(old)))
-    attributes = {**instruction.attributes, name: with_number(value, index, new)}
-    changed = instruction._replace(attributes=attributes)
-    return transformed_module(_replaced(module, computation, instruction, changed), lambda s: s)
+    changed = place.giving(**{name: with_number(value, index, new)})
+    return transformed_module(changed, lambda shape: shape)  # shapes are inferred again
 
 
-def _numbered(instruction: Instruction) -> Sequence[str]:
-    """List the attributes that have numbers."""
-    return [n for n, v in instruction.attributes.items() if n not in _KEPT and numbers(v)]
-
-
-def inserted(choices: Choices, module: Module) -> Module | None:
+@_at(_has_operands)
+def inserted(choices: Choices, place: _Place) -> Module | None:
     """Change a value for one of its users: by an elementwise instruction, or to another type and
     back."""
-    place = _any(choices, module, lambda i: bool(i.operands))
-    if place is None:
-        return None
-    computation, user = place
-    number = choices.integer(0, len(user.operands) - 1)
-    name = user.operands[number]
-    shape = next(i.shape for i in computation.instructions if i.name == name)
+    number = choices.integer(0, len(place.instruction.operands) - 1)
+    name = place.instruction.operands[number]
+    shape = place.shape(name)
     if not isinstance(shape, ArrayShape) or not shape.element_type.is_array or shape.is_dynamic:
         return None
-    added = _added(choices, shape, name, _earlier(computation, user, shape))
-    return _replaced(module, computation, user, *added, _reading(user, number, added[-1].name))
+    added = _added(choices, shape, name, place.earlier(shape))
+    return place.replaced(*added, place.reading(number, added[-1].name))
 
 
 def _added(
@@ -265,14 +251,11 @@ def _added(
     return (Instruction(first, shape, opcode, tuple(choices.permutation(operands))),)
 
 
-def left_out(choices: Choices, module: Module) -> Module | None:
+@_at(_has_operands)
+def left_out(choices: Choices, place: _Place) -> Module | None:
     """Leave an instruction out: what reads it reads an operand of the same shape."""
-    place = _any(choices, module, lambda i: bool(i.operands))
-    if place is None:
-        return None
-    computation, instruction = place
-    shapes = {i.name: i.shape for i in computation.instructions}
-    able = [name for name in instruction.operands if shapes[name] == instruction.shape]
+    computation, instruction = place.computation, place.instruction
+    able = [name for name in instruction.operands if place.shape(name) == instruction.shape]
     if not able:
         return None
     new = choices.choice(able)
@@ -282,7 +265,7 @@ def left_out(choices: Choices, module: Module) -> Module | None:
         if i is not instruction
     )
     root = new if computation.root == instruction.name else computation.root
-    return _with(module, replace(computation, instructions=instructions, root=root))
+    return place.within(replace(computation, instructions=instructions, root=root))
 
 
 def other_size(choices: Choices, module: Module) -> Module | None:
@@ -302,6 +285,8 @@ def other_size(choices: Choices, module: Module) -> Module | None:
 def other_type(choices: Choices, module: Module) -> Module | None:
     """Compute in another element type: all arrays of one type become arrays of another."""
     types = {leaf.element_type for i in _all(module) for leaf in leaves(i.shape)}
+    if not types:
+        return None
     old = choices.choice(sorted(types, key=lambda t: t.name))
     able = [t for t in TYPES if t.kind == old.kind and t is not old] or [*TYPES]
     return transformed_module(module, retyping(old, choices.choice(able)))

@@ -10,11 +10,10 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from fuzz.reducer.resizing import mapped_leaves
 from hlo.module import Computation, Module
 from hlo.passes.rewriting import each, with_entry
 from hlo.text.parser import parse
-from hlo.types import ArrayShape
+from hlo.types import without_layout
 
 # The configuration of a custom call, and the ranks of sends.
 _TELLING = ("backend_config", "frontend_attributes")
@@ -37,13 +36,9 @@ def prepared(module: Module) -> Module:
 def _bare(computation: Computation) -> Computation:
     instructions = tuple(
         i._replace(
-            shape=mapped_leaves(_without_layout, i.shape),
+            shape=without_layout(i.shape),
             annotations={name: i.annotations[name] for name in _TELLING if name in i.annotations},
         )
         for i in computation.instructions
     )
     return replace(computation, instructions=instructions)
-
-
-def _without_layout(shape: ArrayShape) -> ArrayShape:
-    return replace(shape, layout=None)

@@ -11,7 +11,7 @@ from functools import cache
 from fuzz.reducer.search import Case
 from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute, Window, WindowDimension
 from hlo.module import Computation, Instruction, Module
-from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.types import without_layout
 from hlo.walk import column, function_name, renamed
 
 _PLAIN = WindowDimension(1)
@@ -55,13 +55,7 @@ def _unlaid_result(instruction: Instruction) -> Instruction:
     """Drop the layout of a result, but for custom calls: theirs says how memory is written."""
     if instruction.opcode == "custom-call":
         return instruction
-    return instruction._replace(shape=_unlaid(instruction.shape))
-
-
-def _unlaid(shape: Shape) -> Shape:
-    if isinstance(shape, TupleShape):
-        return TupleShape(tuple(map(_unlaid, shape.elements)))
-    return ArrayShape(shape.element_type, shape.dims, shape.dynamic)
+    return instruction._replace(shape=without_layout(instruction.shape))
 
 
 def _each(module: Module, change: object) -> Module:

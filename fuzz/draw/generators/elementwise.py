@@ -12,7 +12,7 @@ Types = Callable[[ElementType], bool]
 
 _WHOLES = {F32: C64, F64: C128}
 _PARTS = {C64: F32, C128: F64}
-_DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
 def _same(opcode: str, arity: int) -> Generator:
@@ -81,7 +81,7 @@ def complex_(builder: Builder, shape: ArrayShape) -> str:
 
 def compare(builder: Builder, shape: ArrayShape) -> str:
     element_type = builder.choice(builder.types)
-    directions = _DIRECTIONS[:2] if element_type.is_complex else _DIRECTIONS
+    directions = DIRECTIONS[:2] if element_type.is_complex else DIRECTIONS
     operand = _with_type(shape, element_type)
     attributes = {"direction": builder.choice(directions)}
     kinds = {

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fuzz.draw.builder import MOST_CONSTANT_ELEMENTS, Builder
-from fuzz.draw.generators.elementwise import ALIKE
+from fuzz.draw.generators.elementwise import ALIKE, DIRECTIONS
 from fuzz.draw.patterns.pattern import Pattern, Patterns, applied, changed
 from fuzz.draw.shapes import ALL_TYPES, MOST_RANK
 from hlo.types import PRED, ArrayShape, ElementType
 
-_DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 _NARROW = tuple(t for t in ALL_TYPES if t.is_float and t.bits <= 16)
 _INTEGERS = tuple(t for t in ALL_TYPES if t.is_integer)
 _FLOATS = tuple(t for t in ALL_TYPES if t.is_float)
@@ -126,7 +125,7 @@ def compared_after_conversion(builder: Builder, shape: ArrayShape) -> str:
     else:
         side = _converted(builder, builder.value(ArrayShape(own, shape.dims)), shape, other)
     sides = builder.permutation((name, side))
-    return builder.emit("compare", shape, *sides, direction=builder.choice(_DIRECTIONS))
+    return builder.emit("compare", shape, *sides, direction=builder.choice(DIRECTIONS))
 
 
 def total_order(builder: Builder, shape: ArrayShape) -> str:
@@ -137,7 +136,7 @@ def total_order(builder: Builder, shape: ArrayShape) -> str:
     sides = [_given(builder, data) for _ in range(2)]
     if builder.chance(4):
         sides[1] = sides[0]
-    direction = builder.choice(_DIRECTIONS)
+    direction = builder.choice(DIRECTIONS)
     return builder.emit("compare", shape, *sides, direction=direction, type="TOTALORDER")
 
 

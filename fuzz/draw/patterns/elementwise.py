@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from fuzz.draw.builder import Builder
+from fuzz.draw.generators.elementwise import DIRECTIONS
 from fuzz.draw.patterns.pattern import Pattern, Patterns, applied, chained, changed, ranked
 from hlo.types import PRED, ArrayShape
-
-_DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
 def chain(builder: Builder, shape: ArrayShape) -> str:
@@ -34,7 +33,7 @@ def beside_a_number(builder: Builder, shape: ArrayShape) -> str:
     if not builder.boolean() or "compare" not in builder.opcodes or shape.element_type.is_complex:
         return applied(builder, shape, name)
     predicate = ArrayShape(PRED, shape.dims)
-    direction = builder.choice(_DIRECTIONS)
+    direction = builder.choice(DIRECTIONS)
     mask = builder.emit("compare", predicate, name, spread, direction=direction)
     return builder.emit("convert", shape, mask) if "convert" in builder.opcodes else name
 
@@ -82,7 +81,7 @@ def scalars_spread(builder: Builder, shape: ArrayShape) -> str:
 def compared(builder: Builder, shape: ArrayShape) -> str:
     """Draw a select between two values by their comparison: a maximum, a clamp, a mask."""
     one, other = builder.value(shape), builder.value(shape)
-    directions = _DIRECTIONS[:2] if shape.element_type.is_complex else _DIRECTIONS
+    directions = DIRECTIONS[:2] if shape.element_type.is_complex else DIRECTIONS
     predicate = ArrayShape(PRED, shape.dims)
     sides = [builder.choice((one, other)) for _ in range(2)]
     mask = builder.emit("compare", predicate, *sides, direction=builder.choice(directions))
@@ -103,7 +102,7 @@ def masked(builder: Builder, shape: ArrayShape) -> str:
         ArrayShape(PRED, shape.dims),
         rows,
         columns,
-        direction=builder.choice(_DIRECTIONS),
+        direction=builder.choice(DIRECTIONS),
     )
     zero = builder.number(ArrayShape(shape.element_type), 0)
     zeros = builder.emit("broadcast", shape, zero, dimensions=())

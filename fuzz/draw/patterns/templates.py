@@ -19,12 +19,11 @@ from functools import cache
 import numpy as np
 
 from fuzz.draw.builder import MOST_CONSTANT_ELEMENTS, Builder
-from fuzz.draw.generators.elementwise import ALIKE, Types
+from fuzz.draw.generators.elementwise import ALIKE, DIRECTIONS, Types
 from hlo.literal import Literal
 from hlo.types import PRED, ArrayShape, ElementType
 
 _TOKEN = re.compile(r"[(),]|[^\s(),]++")
-_DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 # Besides those on operands of the result's own type.
 _TYPES: Mapping[str, Types] = {
     **{opcode: types for opcode, (types, _) in ALIKE.items()},
@@ -131,7 +130,7 @@ class Drawing:
         if name != "?":
             return name
         is_complex = self.shape.element_type.is_complex
-        return self.builder.choice(_DIRECTIONS[:2] if is_complex else _DIRECTIONS)
+        return self.builder.choice(DIRECTIONS[:2] if is_complex else DIRECTIONS)
 
     def _leaf(self, name: str, wanted: ArrayShape) -> str:
         if name in _LETTERS or name in _PREDS:
