@@ -11,7 +11,7 @@ from hlo.types import ArrayShape
 from hlo.walk import called, has_own_effect
 
 # A decision: what applies computations to single elements (of scan they take slices).
-APPLYING = (of_family(REDUCTION) | of_family(INDEXING) | of_family(COLLECTIVE) | {"map"}) - {"scan"}
+_APPLY = (of_family(REDUCTION) | of_family(INDEXING) | of_family(COLLECTIVE) | {"map"}) - {"scan"}
 
 
 def applied_by_element(module: Module) -> frozenset[str]:
@@ -20,7 +20,7 @@ def applied_by_element(module: Module) -> frozenset[str]:
     found: set[str] = set()
     for computation in reversed(module.computations):  # callers stand behind their callees
         for instruction in computation.instructions:
-            if computation.name in found or instruction.opcode in APPLYING:
+            if computation.name in found or instruction.opcode in _APPLY:
                 found.update(called(instruction))
     return frozenset(found)
 

@@ -12,22 +12,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.choices import APPLYING
+from hlo.passes.choices import applied_by_element
 from hlo.passes.rewriting import Names, each
 from hlo.types import ArrayShape
-from hlo.walk import called, monoid
+from hlo.walk import monoid
 
 
 def in_order(module: Module) -> frozenset[str]:
-    """Return the names of the computations that folds apply in order: all but single additions of
-    floats."""
-    applied = {
-        name
-        for computation in module.computations
-        for instruction in computation.instructions
-        if instruction.opcode in APPLYING
-        for name in called(instruction)
-    }
+    """Return the names of the computations that are applied to elements, but for single additions
+    of floats: what folds apply in order is among them."""
+    applied = applied_by_element(module)
     return frozenset(n for n in applied if not _is_exact_sum(module.computation(n)))
 
 
