@@ -303,6 +303,12 @@ VARIANTS = {
         "feature_index=0".replace("f16[9]", "f16[9,1]").replace("index=0", "index=1"),
         "actual nan (0x7e00) expected 1.0 (0x3c00) legal 1.0 only",
     ),
+    "shard_barrier_of_two": made(
+        "crash: sharding_remover.cc:66]",
+        "x = f32[] parameter(0)\n"
+        'ROOT r = (f32[], f32[]) custom-call(x, x), custom_call_target="Sharding"',
+        detail="F0101 sharding_remover.cc:66] instruction must have exactly one operand",
+    ),
 }
 
 
