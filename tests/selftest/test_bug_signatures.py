@@ -309,6 +309,12 @@ VARIANTS = {
         'ROOT r = (f32[], f32[]) custom-call(x, x), custom_call_target="Sharding"',
         detail="F0101 sharding_remover.cc:66] instruction must have exactly one operand",
     ),
+    "collective_in_a_map": made(
+        "crash: computation_partitioner.cc:269]",
+        "x = f32[] parameter(0)\nROOT r = f32[] fusion(x), kind=kLoop, calls=f",
+        before="f {\n  a = f32[] parameter(0)\n  s = (f32[], f32[], u32[]) copy-start(a)\n"
+        "  ROOT d = f32[] copy-done(s)\n}\n",
+    ),
 }
 
 
