@@ -315,6 +315,12 @@ VARIANTS = {
         before="f {\n  a = f32[] parameter(0)\n  s = (f32[], f32[], u32[]) copy-start(a)\n"
         "  ROOT d = f32[] copy-done(s)\n}\n",
     ),
+    "reduce_window_of_bounded_arrays": made(
+        "crash: shape.cc:249]",
+        "x = f32[<=5] parameter(0)\nz = f32[] constant(0)\n"
+        "ROOT r = f32[<=4] reduce-window(x, z), window={size=2}, to_apply=second",
+        before=SECOND,
+    ),
 }
 
 
