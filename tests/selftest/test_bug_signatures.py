@@ -321,6 +321,11 @@ VARIANTS = {
         "ROOT r = f32[<=4] reduce-window(x, z), window={size=2}, to_apply=second",
         before=SECOND,
     ),
+    "collective_permute_of_u4": made(
+        "crash: SIGABRT",
+        "x = s2[9] parameter(0)\nROOT r = s2[9] collective-permute(x), source_target_pairs={{0,0}}",
+        detail="SIGABRT: corrupted size vs. prev_size",
+    ),
 }
 
 
