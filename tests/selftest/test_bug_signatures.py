@@ -326,6 +326,12 @@ VARIANTS = {
         "x = s2[9] parameter(0)\nROOT r = s2[9] collective-permute(x), source_target_pairs={{0,0}}",
         detail="SIGABRT: corrupted size vs. prev_size",
     ),
+    "gather_of_nothing_collapsed": made(
+        "crash: mlir::stablehlo::sliceType",
+        "x = s32[2] parameter(0)\ng = s32[2] gather(x, x), offset_dims={}, index_vector_dim=1, "
+        "collapsed_slice_dims={0}, start_index_map={0}, slice_sizes={0}\n"
+        "ROOT r = s32[1] slice(g), slice={[1:2]}",
+    ),
 }
 
 
