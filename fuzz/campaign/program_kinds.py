@@ -17,6 +17,7 @@ from fuzz.draw.loosening import OF_OPERANDS, loosened
 from fuzz.draw.programs import (
     GENERATORS,
     conversions,
+    elementwise_alone,
     folds,
     identities,
     nested_op,
@@ -147,7 +148,7 @@ _LARGE: tuple[Kind, ...] = (
 _SMALL: tuple[Kind, ...] = (
     *(*(7 * (_single,)), *(2 * (_single_without_elements,)), *(5 * (_single_bounded,)), _few),
     *(*(9 * (patterned,)), *(3 * (_nested,)), rows, *(2 * (folds,)), identities),
-    *(*(2 * (conversions,)), unusual, *(2 * (_near_miss,))),
+    *(*(2 * (conversions,)), unusual, *(2 * (elementwise_alone,)), *(2 * (_near_miss,))),
 )
 # A large one takes as long as six small ones, and what it shows small ones mostly show, too: so
 # large ones get a fifth of the time.

@@ -186,7 +186,28 @@ def unusual(choices: Choices) -> Module:
     return program(choices, max_instructions=3, element_types=types, opcodes=_ORDINARY)
 
 
-_FEW = 8  # elements
+_FEW, _SOME = 8, 32  # elements
+_ASKING = ("compare", "is-finite")  # their results are preds, whatever they are asked of
+
+
+def elementwise_alone(choices: Choices) -> Module:
+    """Draw a program of three to five elementwise instructions, each on arguments of its own, all
+    of one unusual type. Compilers have code of its own for each pair of opcode and type, of which
+    there are a thousand; in one program several cost little more than one."""
+    types = (unusual_type(choices),)
+    builder = Builder(choices, menu(tuple(elementwise.GENERATORS)), types, 0, constants=False)
+    return builder.module(builder.several(lambda: _elementwise(builder, types), 3, 5))
+
+
+def _elementwise(builder: Builder, types: Sequence[ElementType]) -> str:
+    results = {
+        opcode: admitted(types, accepts) or (PRED,) * (opcode in _ASKING)
+        for opcode, (_, accepts) in elementwise.GENERATORS.items()
+    }
+    opcode = builder.choice([opcode for opcode, able in results.items() if able])
+    generator, accepts = elementwise.GENERATORS[opcode]
+    return generator(builder, shape(builder, results[opcode], accepts, _SOME))
+
 
 
 def conversions(choices: Choices) -> Module:
