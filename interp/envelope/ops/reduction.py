@@ -25,7 +25,6 @@ from interp.envelope.enclosure import (
     is_nan,
     is_nan_alone,
     moved,
-    outward,
     rounded_down,
     rounded_up,
     where,
@@ -126,7 +125,10 @@ def _folded(
     result = _in_order(inputs, inits, dimensions, to_apply)
     if is_product and rounds:
         return in_any_order(
-            result, inputs[0], inits[0], lambda array: np.asarray(array.sum(axis=dimensions))
+            result,
+            inputs[0],
+            inits[0],
+            lambda array, operation: np.asarray(operation.reduce(array, axis=dimensions)),
         )
     return result
 
@@ -325,20 +327,59 @@ def _in_order(
 
 
 def in_any_order(
-    product: Enclosure, operand: Enclosure, init: Enclosure, total: Callable[[Array], Array]
+    product: Enclosure,
+    operand: Enclosure,
+    init: Enclosure,
+    fold: Callable[[Array, np.ufunc], Array],
 ) -> Enclosure:
-    """Widen a product for another order of its factors: by one more rounding for each, and to
-    anything where a partial product could overflow or underflow. ``total`` sums over the
-    factors."""
+    """Enclose a product in any order, given that in the order written, of which zeros and NaN are
+    kept; anything where a partial product could overflow or underflow. ``fold`` folds the factors
+    by an operation."""
     element_type, info = product.element_type, finfo(product.low.dtype)
-    terms = int(total(np.ones(operand.shape)).max(initial=0)) + 1
+    units = 2 * budget.current().of("multiply", element_type) + 1
+    # Relative to a power of two, whose unit is the largest.
+    error = units * 2.0 ** -(int(info.nmant) + 1)
+    steps = fold(np.ones(operand.shape), np.add)
+    if units < 2:  # else not even a product with 1 is exact
+        steps = np.maximum(steps - ((init.low == 1) & (init.high == 1)), 0)
     (high, low), (init_high, init_low) = map(_logarithms, (operand, init))
-    most = total(np.maximum(high, 0.0)) + np.maximum(init_high, 0.0)
-    fewest = total(np.minimum(low, 0.0)) + np.minimum(init_low, 0.0)
-    leaves = ~(most < float(info.maxexp) - 1) | ~(fewest > float(info.minexp) + 1)
-    wider = Enclosure(*outward(product.low, product.high, terms), product.nan)
-    unsure = leaves & ~is_nan_alone(product)
-    return where(unsure, anything(product.shape, element_type), wider)
+    most = fold(np.maximum(high, 0.0), np.add) + np.maximum(init_high, 0.0)
+    fewest = fold(np.minimum(low, 0.0), np.add) + np.minimum(init_low, 0.0)
+    # 1: the logarithms are rounded; and roundings may add up.
+    margin = 1 - steps * np.log2(max(1 - error, 0.0))
+    within = (most < float(info.maxexp) - margin) & (fewest > float(info.minexp) + margin)
+    signs = [np.where(x.low < 0, -1.0, 1.0) for x in (operand, init)]
+    negative = fold(signs[0], np.multiply) != signs[1]
+    least, greatest = _rounded_products(operand, init, fold, steps, error)
+    ends = np.where(negative, -greatest, least), np.where(negative, -least, greatest)
+    known = within & (steps > 0) & (least > 0)
+    low, high = (np.where(known, end, 1.0) for end in ends)
+    low, high = rounded_down(low, element_type), rounded_up(high, element_type)
+    result = where(known, between(low, high, product.nan), product)
+    unsure = ~within & ~is_nan_alone(product)
+    return where(unsure, anything(product.shape, element_type), result)
+
+
+def _rounded_products(
+    operand: Enclosure,
+    init: Enclosure,
+    fold: Callable[[Array, np.ufunc], Array],
+    steps: Array,
+    error: float,
+) -> tuple[Array, Array]:
+    """Bound the magnitudes of products of certain sign by the real one times (1 - error)^steps and
+    (1 + error)^steps, as each step rounds what the others made (Higham, "Accuracy and Stability of
+    Numerical Algorithms", 2002, section 3.1)."""
+    ends = [[np.abs(end.astype(np.float64)) for end in (x.low, x.high)] for x in (operand, init)]
+    found = []
+    for better, sign in ((np.minimum, -1), (np.maximum, 1)):
+        factors, first = (better(*pair) for pair in ends)
+        real = fold(factors, np.multiply) * first
+        # 2**-53: here each step rounds, too. 2**-40: so does what follows.
+        logarithm = np.log1p(sign * error) + np.log1p(sign * 2.0**-53)
+        off = np.expm1(steps * logarithm) * (1 + 2.0**-40)
+        found.append(np.nextafter(real + real * off, sign * np.inf))
+    return found[0], found[1]
 
 
 def _logarithms(value: Enclosure) -> tuple[Array, Array]:

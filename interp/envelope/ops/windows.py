@@ -118,7 +118,9 @@ def _in_some_order(
             result,
             inputs[0],
             inits[0],
-            lambda array: window_fold(array, window.dimensions, np.add, 0.0),
+            lambda array, operation: window_fold(
+                array, window.dimensions, operation, operation.identity
+            ),
         )
     if not rounds or (monoid and not element_type.is_complex):
         return result
