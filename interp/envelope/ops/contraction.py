@@ -30,6 +30,7 @@ from interp.envelope.enclosure import (
     between,
     finfo,
     hull,
+    is_certain,
     is_nan,
     is_nan_alone,
     moved,
@@ -341,26 +342,38 @@ def with_specials(
     exactly: Product | None,
     product: Product,
 ) -> Enclosure:
-    """Replace sums that have infinite or NaN factors: by the exact result if the operands are
-    certain (also if subnormals are flushed) and no partial sum of the finite terms overflows, by
-    NaN if one is certain, else by anything. ``exactly`` is None where the language leaves the
-    result open."""
+    """Replace sums that have infinite or NaN factors: by the exact result if these are certain
+    (also if subnormals are flushed), as is the sign of their other factors, and no partial sum of
+    the finite terms overflows, by NaN if one is certain, else by anything. ``exactly`` is None
+    where the language leaves the result open."""
     special = [(~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan) for x in operands]
     if not any(x.any() for x in special):
         return result
 
+    def meet(one: Array, other: Array) -> Array:
+        return product(one.astype(np.float64), other.astype(np.float64)) > 0
+
     def met(masks: Iterable[Array]) -> Array:
-        one, other = (mask.astype(np.float64) for mask in masks)
-        return (product(one, np.ones_like(other)) + product(np.ones_like(one), other)) > 0
+        one, other = masks
+        return meet(one, np.ones_like(other)) | meet(np.ones_like(one), other)
 
     met_special = met(special)
     opened = where(met_special, anything(result.shape, result.element_type), result)
     if exactly is None:
         return opened
-    if not all(all_certain(flushed(x)) for x in operands):
-        return nan_where(met(map(is_nan_alone, operands)), opened)
-    value = exactly(operands[0].low, operands[1].low)
+    opened = nan_where(met(map(is_nan_alone, operands)), opened)
     # A sum of finite terms that may overflow is enclosed by anything, from -inf to inf: beside
     # another infinity it may become NaN, or an infinity of the other sign.
-    overflows = np.isinf(result.low) & np.isinf(result.high)
-    return where(met_special & ~overflows, Enclosure(value, value, is_nan(value)), opened)
+    known = met_special & ~(np.isinf(result.low) & np.isinf(result.high))
+    ends = [flushed(x) for x in operands]
+    if not all(map(all_certain, ends)):
+        uncertain = [~is_certain(x) for x in ends]
+        known &= ~met(one & other for one, other in zip(special, uncertain, strict=True))
+        # What an infinity becomes is decided by the sign of what it is multiplied with.
+        signs = [(x.low > 0) | (x.high < 0) for x in ends]
+        left, right = (one & ~other for one, other in zip(uncertain, signs, strict=True))
+        known &= ~(meet(left, special[1]) | meet(special[0], right))
+        if not known.any():
+            return opened
+    value = exactly(operands[0].low, operands[1].low)
+    return where(known, Enclosure(value, value, is_nan(value)), opened)
