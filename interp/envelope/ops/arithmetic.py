@@ -233,20 +233,39 @@ divide = _by_kind(exact.divide, "divide", float_=quotient)
 
 
 def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Enclose powers of positive bases by the corners; anything for other bases unless certain."""
+    """Enclose powers by the corners, where they are monotone in each operand; anything elsewhere
+    unless certain."""
     if lhs.is_point and rhs.is_point:
         return lifted(exact.power, "power")(flushed(lhs), flushed(rhs))
     lhs, rhs = flushed(lhs), flushed(rhs)
     corners = corners_of(exact.power, (lhs, rhs))
     nan = lhs.nan | rhs.nan | np.logical_or.reduce([is_nan(x) for x in corners])
     kept = settled(lhs, rhs)
-    result = finished("power", least_of(*corners), greatest_of(*corners), nan, kept)
+    negative, even = _monotone_for_negative_bases(lhs, rhs)
+    low = least_of(*corners)
+    low = np.where(even & has_zero(lhs), np.zeros((), low.dtype), low)
+    result = finished("power", low, greatest_of(*corners), nan, kept)
     certain = (lhs.low == lhs.high) & (rhs.low == rhs.high)
     # 1 to NaN is 1, and so is NaN to 0; beside them it is NaN.
     numbers = ~(lhs.nan | rhs.nan) | (is_certain(lhs) & is_certain(rhs))
-    # For x > 0 x^y is monotone in x and in y; for x < 0 it is a number at integers y alone.
-    plain = (certain | (lhs.low > 0)) & numbers
+    # For x > 0 x^y is monotone in x and in y, and for x = 0 if y > 0.
+    positive = (lhs.low > 0) | ((lhs.low >= 0) & (rhs.low > 0))
+    plain = (certain | positive | negative) & numbers
     return where(plain, result, anything(result.shape, result.element_type))
+
+
+def _monotone_for_negative_bases(lhs: Enclosure, rhs: Enclosure) -> tuple[Array, Array]:
+    """Test for powers of bases that may be negative to one certain integer n, which are monotone in
+    the base, or on either side of zero if n is even and positive, the second result; and for
+    those of negative numbers to one certain number that is no integer, which are NaN."""
+    exponent = rhs.low.astype(np.float64)
+    is_one = np.isfinite(exponent) & (rhs.low == rhs.high)
+    is_integer = is_one & (np.rint(exponent) == exponent)
+    even = is_integer & (np.fmod(exponent, 2) == 0) & (exponent > 0)
+    # A negative power has a pole at zero.
+    integer_power = is_integer & ((exponent >= 0) | ~has_zero(lhs))
+    invalid = is_one & ~is_integer & (lhs.low > -np.inf) & (lhs.high < 0)
+    return integer_power | invalid, even
 
 
 def _integer_power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
