@@ -13,6 +13,7 @@ import numpy as np
 from hlo.module import Computation, Instruction, Module
 from hlo.walk import Callee
 from interp.envelope.enclosure import Enclosure, Value, all_certain, point
+from interp.envelope.ops.control import chosen_branches
 from interp.envelope.value_names import Place
 
 Condition = Callable[[Value], Enclosure]
@@ -145,7 +146,7 @@ class Watched:
         found = np.asarray(number, selector.low.dtype)
         # A branch that no rounding chooses is an error, and must show in the result: it is not
         # followed.
-        is_legal = selector.low <= found <= selector.high
+        is_legal = chosen in chosen_branches(selector, len(conditional.operands) - 1)
         return point(found) if is_legal else selector
 
     @contextmanager

@@ -37,14 +37,14 @@ def conditional(
     branches = branch_computations
     if true_computation and false_computation:
         branches = (true_computation, false_computation)
-    results = [branches[n](operands[n]) for n in _choices(selector, len(branches))]
+    results = [branches[n](operands[n]) for n in chosen_branches(selector, len(branches))]
     result = results[0]
     for other in results[1:]:
         result = hull_of(result, other)
     return result
 
 
-def _choices(selector: Enclosure, count: int) -> list[int]:
+def chosen_branches(selector: Enclosure, count: int) -> list[int]:
     """List the branches that an uncertain selector may choose; an index out of range chooses the
     last."""
     if selector.low.dtype == np.bool_:
