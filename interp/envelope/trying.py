@@ -28,6 +28,10 @@ from interp.envelope.verdict import (
 from interp.exact.conversion import type_of
 
 
+def _real_parts(array: Array) -> tuple[Array, ...]:
+    return (array.real, array.imag) if array.dtype.kind == "c" else (array,)
+
+
 class Shown(NamedTuple):
     """The arrays of a program with anchors: its own results, and the anchors' values by name."""
 
@@ -77,8 +81,8 @@ class Trying:
         return not same_where_open(self.found, self.actual, shown.own)
 
     def has_small(self, exact: Sequence[tuple[str, Array]]) -> bool:
-        """Test for an undetermined element that is zero, or whose exact value is subnormal, or that
-        is no float, as a comparison with zero is none."""
+        """Test for an undetermined element that is zero, or whose exact value is subnormal, in one
+        of the parts if it is complex, or that is no float, as a comparison with zero is none."""
         for found, actual, (_, right) in zip(self.found, self.actual, exact, strict=True):
             if not is_open(found):
                 continue
@@ -87,8 +91,9 @@ class Trying:
             at = found == KINDS.index(UNDETERMINED)
             tiny = float(finfo(right.real.dtype).smallest_normal)
             with np.errstate(all="ignore"):
-                if ((actual[at] == 0) | (np.abs(right[at]) < tiny)).any():
-                    return True
+                for one, other in zip(_real_parts(actual[at]), _real_parts(right[at])):
+                    if ((one == 0) | (np.abs(other) < tiny)).any():
+                        return True
         return False
 
     def narrow(self, narrower: Mapping[int, Enclosure]) -> None:
