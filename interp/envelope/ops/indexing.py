@@ -30,6 +30,7 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.fold_orders import grows, on_points, open_where
 from interp.envelope.interval_rules import compared, flushed
+from interp.envelope.ops.choices import compares_alone, open_choices
 from interp.envelope.ops.reduction import exactly_summed, sum_of
 from interp.envelope.ops.updating import put, updated
 from interp.envelope.sums_in_order import or_rounded, ordered_addition
@@ -126,16 +127,23 @@ def select_and_scatter(
     scatter: Callee[Any],
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Enclosure:
-    """Enclose select-and-scatter. Where the operand is certain (also if subnormals are flushed),
-    each window's choice is, and the rest is a scatter; else anything. With padding XLA searches a
-    window in another order, so among equal elements any may be chosen."""
+    """Enclose select-and-scatter: a scatter to what windows choose of the operand's low ends, and
+    anything in what other elements a window may choose. With padding XLA searches a window in
+    another order, so among equal elements any may be chosen."""
     result = _selected_and_scattered(operand, source, init, select, scatter, window)
-    if budget.current() is budget.EXACT or not _has_padding(window):
+    is_padded = budget.current() is not budget.EXACT and _has_padding(window)
+    # `flushed` returns the operand itself if nothing in it may be flushed.
+    if not all_certain(operand) or flushed(operand) is not operand:
+        if is_padded and not compares_alone(select.computation):
+            return anything(operand.shape, source.element_type)
+        open_ = open_choices(operand, source.shape, select, window, in_any_order=is_padded)
+        result = open_where(open_, result)
+    if not is_padded:
         return result
-    # Only the ends `low` count: of an uncertain operand the result is open already.
     values = operand.low.ravel()
     # No better than what the padding of a window may hold.
     extreme = (values == least(operand.element_type)) | (values == largest(operand.element_type))
+    extreme |= (operand.high == largest(operand.element_type)).ravel()
     _, alike, counts = np.unique(values, return_inverse=True, return_counts=True)
     if not extreme.any() and counts.max(initial=1) == 1:
         return result
@@ -169,9 +177,6 @@ def _selected_and_scattered(
         )
 
     element_type = source.element_type
-    # `flushed` returns the operand itself if nothing in it may be flushed.
-    if not all_certain(operand) or flushed(operand) is not operand:
-        return anything(operand.shape, element_type)
     if scatter.monoid == "add" and element_type.is_float:
         return _summed(init, source, scattered)
     if scatter.monoid == "add" and element_type.is_complex:
