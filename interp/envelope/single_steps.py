@@ -19,14 +19,12 @@ class EnclosedSteps:
 
     def __init__(self, module: Module, *, peer: Budget, seed: int = 0) -> None:
         self._enclosing = Enclosing(module)
-        self._entry, self._peer = module.entry, peer
-        # One for all steps: the k-th rng of a run draws from a state with k in it, so steps must be
-        # asked for in the order of the text.
-        self._generator = random.Generator(seed % 2**64)
+        self._entry, self._peer, self._seed = module.entry, peer, seed
 
     def value(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
         """Enclose an instruction's legal results on enclosed operands. Raises Unsupported if no
-        rule applies."""
-        drawing = random.going_on(self._generator)
+        rule applies. Each step begins with the state of the seed, so that steps may be asked for in
+        any order, and again."""
+        drawing = random.seeded(self._seed)
         with np.errstate(all="ignore"), drawing, budget.using(self._peer):
             return self._enclosing.apply(self._entry, instruction, list(operands))

@@ -10,6 +10,8 @@ from bisect_dump.shared_values import Program, Values
 from bisect_dump.side_by_side import SideBySide
 from bisect_dump.value_numbers import Cones
 from hlo.errors import Unsupported
+from interp.envelope.budget import EXACT
+from interp.envelope.enclosure import point
 from interp.envelope.single_steps import EnclosedSteps
 from interp.envelope.verdict import OUTSIDE, WITHIN, summary
 
@@ -103,3 +105,20 @@ ENTRY e {
     cones = [Cones(hlo.parse(text.replace("76", n))).of("e") for n in ("76", "85", "76")]
     assert cones[0]["x"] == cones[1]["x"] and cones[0]["c"] != cones[1]["c"]
     assert cones[0] == cones[2]
+
+
+def test_a_step_has_one_value_whatever_was_asked_before() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  r = f32[4] rng(a, b), distribution=rng_uniform
+  ROOT s = u64[2] rng-get-and-update-state(), delta=3
+}
+""")
+    steps = EnclosedSteps(module, peer=EXACT, seed=7)
+    ends = [point(np.asarray(np.float32(number))) for number in (0, 1)]
+    for name, operands in (("r", ends), ("s", [])):
+        instruction = next(i for i in module.entry.instructions if i.name == name)
+        first, second = (steps.value(instruction, operands).low for _ in range(2))
+        np.testing.assert_array_equal(first, second)
