@@ -279,8 +279,8 @@ def enclosed_product(
     """Enclose a signed sum of contractions of balls (midpoint, radius, largest magnitude), whose
     ``terms`` products are added in any order, in the type ``sums`` (that of the result)."""
     sums = sums or element_type
-    # 2**-51: `product` sums in float64, in an order of NumPy's choice.
-    error = rounding_error(terms, sums) + (terms + 2) * 2.0**-51
+    # `product` sums in float64, in an order of NumPy's choice, and the ends are rounded.
+    error = rounding_error(terms, sums) + (terms + 2) * 2.0**-53
     middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
     for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
         middle = middle + sign * product(a, b)

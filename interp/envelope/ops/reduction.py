@@ -189,8 +189,10 @@ def sum_of(
     ends and magnitudes. ``accumulates``: in a peer's accumulator, else rounded to its type at each
     step."""
     part = rounding_error(terms, element_type, accumulates=accumulates)
-    # 2**-51: the float64 sums of the ends and magnitudes are rounded, too.
-    error = magnitudes * (part + terms * 2.0**-51) + flushing_error(terms, element_type)
+    # The float64 sum of the ends is rounded as well, and so is its end; in second order, so are
+    # the magnitudes.
+    part = (part + (terms + 2) * 2.0**-53) * (1 + terms * 2.0**-51)
+    error = magnitudes * part + flushing_error(terms, element_type)
     # Zeros alone add up to a zero in any order, with nothing to round or flush.
     error = np.where(magnitudes == 0, 0.0, error)
     ends = rounded_down(low - error, element_type), rounded_up(high + error, element_type)

@@ -11,6 +11,7 @@ import hlo
 import interp
 from hlo.values import Array
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.evaluation import enclose
 from interp.envelope.judgement import Judge
 from interp.envelope.trying import Output
 from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
@@ -95,3 +96,33 @@ def test_errors_beyond_random_rounding_are_unlikely(error: float, count: int) ->
     if found.unlikely:
         assert found.unlikely.first == (SIZE - 100,)
         assert found.unlikely.likely.high[-100] < actual[-100]
+
+
+_LONG = {
+    "reduce": "reduce(x, z), dimensions={0}, to_apply=add",
+    "dot": "dot(x, o), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+}
+
+
+@pytest.mark.parametrize("opcode", _LONG)
+def test_sums_of_f64_err_little_more_here_than_in_any_order(opcode: str) -> None:
+    """A sum of n numbers errs by n roundings in any order, and so does the one in the middle."""
+    text = f"""HloModule m
+add {{
+  a = f64[] parameter(0)
+  b = f64[] parameter(1)
+  ROOT s = f64[] add(a, b)
+}}
+ENTRY e {{
+  x = f64[1000] parameter(0)
+  z = f64[] constant(0)
+  one = f64[] constant(1)
+  o = f64[1000] broadcast(one), dimensions={{}}
+  ROOT r = f64[] {_LONG[opcode]}
+}}
+"""
+    x = np.random.default_rng(0).standard_normal(1000)
+    legal = enclose(hlo.parse(text), x, peer=XLA_CPU).result
+    order = np.argsort(x)
+    assert legal.low <= np.add.accumulate(x[order])[-1] <= legal.high
+    assert legal.high - legal.low < 2 * 2.02 * 1000 * 2.0**-53 * np.abs(x).sum()
