@@ -22,8 +22,9 @@ from hlo.values import Array
 from hlo.walk import Callee, called, monoid
 from interp.envelope import budget
 from interp.envelope.budget import Budget, Folds
-from interp.envelope.enclosure import Enclosure, Value, hull, is_nan
+from interp.envelope.enclosure import Enclosure, Value, hull, is_nan, where
 from interp.envelope.fold_orders import rounds
+from interp.exact.rounding import WITHOUT_NAN
 from interp.ops.elementwise import add
 
 _FOLDS = frozenset(("reduce", "reduce-window"))
@@ -103,14 +104,28 @@ def or_rounded(
     is_usual = peer.usual_sums and result.element_type.bits < 32
     if not is_usual or peer.folds is Folds.SUMS_IN_F32:
         return result
-    if any(x.nan.any() or not (np.isfinite(x.low) & np.isfinite(x.high)).all() for x in operands):
+    unknown = [x.nan | ~(np.isfinite(x.low) & np.isfinite(x.high)) for x in operands]
+    is_met = any(mask.any() for mask in unknown)
+    if is_met and result.element_type.name in WITHOUT_NAN:
         return result
+    rounded = None
     if peer.folds is Folds.IN_BLOCKS and in_blocks is not None:
         with step_by_step():
-            return in_blocks()
-    low, high = (in_order(*ends) for ends in zip(*((x.low, x.high) for x in operands), strict=True))
-    rounded = Enclosure(low, high, is_nan(low) | is_nan(high))
-    return hull(result, rounded) if peer.folds is Folds.USUAL else rounded
+            rounded = in_blocks()
+        if not is_met:
+            return rounded
+    # A NaN shows which sums what is no number, or may be none, goes into: these stay.
+    ends = [[_with_nan(x.low, m), _with_nan(x.high, m)] for x, m in zip(operands, unknown)]
+    low, high = (in_order(*pair) for pair in zip(*ends, strict=True))
+    nan = is_nan(low) | is_nan(high)
+    if rounded is None:
+        rounded = Enclosure(low, high, nan)
+        rounded = hull(result, rounded) if peer.folds is Folds.USUAL else rounded
+    return where(nan, result, rounded) if is_met else rounded
+
+
+def _with_nan(end: Array, mask: Array) -> Array:
+    return np.where(mask, np.asarray(np.nan, end.dtype), end) if mask.any() else end
 
 
 def added_along(operand: Array, init: Array, dimensions: tuple[int, ...]) -> Array:
