@@ -192,6 +192,12 @@ class Builder(Choices):
         fitting = [t for t in self.types if accepts(t)] or [t for t in ALL_TYPES if accepts(t)]
         return by_kind(self, fitting)
 
+    def other_types(self, accepts: Callable[[ElementType], bool]) -> Sequence[ElementType]:
+        """List the types that ``accepts`` admits of those that values may be converted to: all,
+        unless the program is of a choice of types; then these, and none but these."""
+        is_any = set(TYPES) <= set(self.types)
+        return [t for t in (ALL_TYPES if is_any else self.types) if accepts(t)]
+
     def leaf(self, shape: ArrayShape) -> str:
         """Add a parameter or, for small shapes, a constant; outside the entry always a constant."""
         # A computation has just the parameters that its caller passes.

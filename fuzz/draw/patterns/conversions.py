@@ -10,14 +10,12 @@ from hlo.types import PRED, ArrayShape, ElementType
 
 _NARROW = tuple(t for t in ALL_TYPES if t.is_float and t.bits <= 16)
 _INTEGERS = tuple(t for t in ALL_TYPES if t.is_integer)
-_FLOATS = tuple(t for t in ALL_TYPES if t.is_float)
 
 
 def _any_type(builder: Builder, near: ElementType) -> ElementType:
-    """Draw a type to convert to: any, or mostly one of the program's."""
-    if builder.boolean():
-        return builder.element_type(lambda t: t.is_complex == near.is_complex)
-    return builder.choice([t for t in ALL_TYPES if t.is_complex == near.is_complex])
+    """Draw a type to convert to: any that there may be, or mostly one of the program's."""
+    types = builder.types if builder.boolean() else builder.other_types(lambda t: True)
+    return builder.choice([t for t in types if t.is_complex == near.is_complex] or [near])
 
 
 def _converted(builder: Builder, name: str, shape: ArrayShape, to: ElementType) -> str:
@@ -50,7 +48,7 @@ def narrow_arithmetic(builder: Builder, shape: ArrayShape) -> str:
     converted number holds in its own type.
     """
     types = _INTEGERS if shape.element_type.is_integer else _NARROW
-    narrow = builder.choice([t for t in types if t in builder.types] or types)
+    narrow = builder.choice([t for t in types if t in builder.types] or [shape.element_type])
     there = ArrayShape(narrow, shape.dims)
     operands = [_converted(builder, builder.value(shape), shape, narrow) for _ in range(2)]
     if shape.element_type.is_integer and builder.boolean():
@@ -81,8 +79,8 @@ def narrow_precision(builder: Builder, shape: ArrayShape) -> str:
 def bits_there_and_back(builder: Builder, shape: ArrayShape) -> str:
     """Draw a bitcast to another type of the same width, an operation, and the bitcast back."""
     own = shape.element_type
-    other = builder.choice([t for t in ALL_TYPES if t.bits == own.bits and _has_plain_bits(t)])
-    there = ArrayShape(other, shape.dims)
+    same = builder.other_types(lambda t: t.bits == own.bits and _has_plain_bits(t))
+    there = ArrayShape(builder.choice(same or [own]), shape.dims)
     name = builder.emit("bitcast-convert", there, builder.value(shape))
     return builder.emit("bitcast-convert", shape, changed(builder, there, name))
 
@@ -93,9 +91,11 @@ def _has_plain_bits(element_type: ElementType) -> bool:
 
 def bits_narrowed(builder: Builder, shape: ArrayShape) -> str:
     """Draw a bitcast to a narrower type with one more dimension, an operation, and the bitcast
-    back."""
+    back; where there may be no narrower type, one of the same width."""
     own = shape.element_type
-    narrower = [t for t in ALL_TYPES if _has_plain_bits(t) and _splits(own, t)]
+    narrower = builder.other_types(lambda t: _has_plain_bits(t) and _splits(own, t))
+    if not narrower:
+        return bits_there_and_back(builder, shape)
     other = builder.choice(narrower)
     there = ArrayShape(other, (*shape.dims, own.bits // other.bits))
     name = builder.emit("bitcast-convert", there, builder.value(shape))
@@ -132,7 +132,8 @@ def total_order(builder: Builder, shape: ArrayShape) -> str:
     """Draw a total-order comparison of arguments or constants, possibly moved: in computed values a
     NaN may have either sign."""
     own = builder.element_type(lambda t: t.is_float)
-    data = ArrayShape(own if builder.boolean() else builder.choice(_FLOATS), shape.dims)
+    others = builder.other_types(lambda t: t.is_float) or [own]
+    data = ArrayShape(own if builder.boolean() else builder.choice(others), shape.dims)
     sides = [_given(builder, data) for _ in range(2)]
     if builder.chance(4):
         sides[1] = sides[0]

@@ -31,10 +31,9 @@ class Count:
 _SWAPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
 
-def _count(builder: Builder) -> Count:
-    """Draw a loop of few trips, perhaps none: up or down, to the limit or past it."""
-    counter = ArrayShape(builder.choice(_COUNTERS))
-    turns, step = builder.integer(0, _MOST_TURNS), builder.integer(1, 3)
+def counting(builder: Builder, turns: int, step: int) -> Count:
+    """Draw how a loop counts its trips: up or down, to the limit or past it."""
+    counter = ArrayShape(builder.choice([t for t in _COUNTERS if t in builder.types] or [S32]))
     may_sink = counter.element_type.kind == "signed" and "subtract" in builder.opcodes
     is_down = may_sink and builder.boolean()
     direction = builder.choice(("LT", "LE", "NE"))
@@ -56,9 +55,21 @@ def _count(builder: Builder) -> Count:
     )
 
 
-def _condition(inner: Builder, count: Count, counter: str, limit: str) -> str:
+def _count(builder: Builder) -> Count:
+    """Draw a loop of few trips, perhaps none."""
+    return counting(builder, builder.integer(0, _MOST_TURNS), builder.integer(1, 3))
+
+
+def goes_on(inner: Builder, count: Count, counter: str, limit: str) -> str:
+    """Compare the counter with the limit."""
     sides = (limit, counter) if count.swapped else (counter, limit)
     return inner.emit("compare", ArrayShape(PRED), *sides, direction=count.direction)
+
+
+def stepped(inner: Builder, count: Count, counter: str) -> str:
+    """Count one trip."""
+    step = inner.number(count.counter, abs(count.step))
+    return inner.emit("add" if count.step > 0 else "subtract", count.counter, counter, step)
 
 
 def _looped(builder: Builder, shape: ArrayShape, count: Count, limit: str | None) -> str:
@@ -73,15 +84,13 @@ def _looped(builder: Builder, shape: ArrayShape, count: Count, limit: str | None
         given = (
             unwrapped(inner, names[0], [3]) if limit else inner.number(count.counter, count.limit)
         )
-        return _condition(inner, count, counter, given)
+        return goes_on(inner, count, counter, given)
 
     def body(inner: Builder, names: list[str]) -> str:
         counter, value, same = (unwrapped(inner, names[0], [n]) for n in range(3))
         other = same if is_alive else value
         value = applied(inner, shape, *inner.permutation((value, other)))
-        step = inner.number(count.counter, abs(count.step))
-        opcode = "add" if count.step > 0 else "subtract"
-        following = inner.emit(opcode, count.counter, counter, step)
+        following = stepped(inner, count, counter)
         rest = [] if limit is None else [unwrapped(inner, names[0], [3])]
         return inner.tuple(following, changed(inner, shape, value), same, *rest)
 
@@ -135,15 +144,14 @@ def exchanged(builder: Builder, shape: ArrayShape) -> str:
 
     def condition(inner: Builder, names: list[str]) -> str:
         counter = unwrapped(inner, names[0], [0])
-        return _condition(inner, count, counter, inner.number(count.counter, count.limit))
+        return goes_on(inner, count, counter, inner.number(count.counter, count.limit))
 
     def body(inner: Builder, names: list[str]) -> str:
         counter, *old = (unwrapped(inner, names[0], [n]) for n in range(1 + len(values)))
-        step = inner.number(count.counter, count.step)
-        following = inner.emit("add", count.counter, counter, step)
+        following = stepped(inner, count, counter)
         new = [*old[1:], old[0]]
         for place in sorted({inner.integer(0, len(old) - 1) for _ in range(2)}):
-            new[place] = _stepped(inner, large, old)
+            new[place] = _exchange(inner, large, old)
         return inner.tuple(following, *new)
 
     called = {
@@ -160,7 +168,7 @@ def exchanged(builder: Builder, shape: ArrayShape) -> str:
     return name if same else builder.emit("convert", shape, name)
 
 
-def _stepped(inner: Builder, shape: ArrayShape, old: Sequence[str]) -> str:
+def _exchange(inner: Builder, shape: ArrayShape, old: Sequence[str]) -> str:
     """Draw a step: one array's elementary function, or elements of a table, combined with
     another array."""
     source, other = inner.permutation(old)[:2]
