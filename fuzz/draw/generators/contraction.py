@@ -22,11 +22,12 @@ _ALGORITHMS: dict[tuple[ElementType, ...], tuple[str, ...]] = {
     (F16, F16, F16): ("dot_f16_f16_f16",),
 }
 _INTEGERS = ("signed", "unsigned", "pred")
-# Kind of a result → kinds of operands whose products it may hold.
+_MOST_CONTRACTED = 3  # dimensions
+# Kind of a result → kinds of operands whose products it may hold, or that convert to it.
 _OPERANDS = {
-    "pred": _INTEGERS,
-    "signed": _INTEGERS,
-    "unsigned": _INTEGERS,
+    "pred": (*_INTEGERS, "float"),
+    "signed": (*_INTEGERS, "float"),
+    "unsigned": (*_INTEGERS, "float"),
     "float": ("float", *_INTEGERS),
     "complex": ("complex", "float"),
 }
@@ -56,7 +57,7 @@ def dot(builder: Builder, shape: ArrayShape) -> str:
     # Bounds the products that are added up: elements of the result times terms of each.
     room = max(1, MOST_ELEMENTS * 4 // nonzero(shape.dims))
     longest = MOST_RANK - len(batch) - max(len(mine), len(other))
-    summed = contracted(builder, builder.integer(0, max(0, min(2, longest))), room)
+    summed = contracted(builder, builder.integer(0, max(0, min(_MOST_CONTRACTED, longest))), room)
     left, right = operand_types(builder, shape.element_type)
     lhs, lhs_batch, lhs_contracting = operand(builder, left, (batch, summed, mine))
     rhs, rhs_batch, rhs_contracting = operand(builder, right, (batch, summed, other))

@@ -292,3 +292,17 @@ def test_what_another_thread_computes_is_seen() -> None:
                 name = i.operands[0]
                 masks.append(name in constants and bool(np.all(constants[name].value)))
     assert masks and sum(masks) < 0.8 * len(masks)
+
+
+def test_dots_have_three_contracting_dimensions_and_floats_become_integers() -> None:
+    def drawn(choices: Choices) -> hlo.Module:
+        return single_op(choices, "dot", element_types=(S32,), operand_types=TYPES, max_elements=64)
+
+    kinds, counts = set[str](), set[int]()
+    for module in examples(drawn, 60, "dots"):
+        hlo.verify(module)
+        counts.add(len(module.entry.root_instruction.attributes["lhs_contracting_dims"]))
+        kinds.update(
+            leaf.element_type.kind for p in module.entry.parameters for leaf in leaves(p.shape)
+        )
+    assert counts == {0, 1, 2, 3} and "float" in kinds
