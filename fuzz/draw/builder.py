@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 
 import numpy as np
 
@@ -209,6 +210,15 @@ class Builder(Choices):
         if is_constant or (self._constants and small and self.boolean()):
             return self.constant(shape)
         return self._parameter(shape)
+
+    def argument(self, shape: Shape) -> str:
+        """Add a parameter of any shape: an array in some layout, or a tuple. Where there can be
+        none, its arrays are leaves in no layout."""
+        if self._is_entry and not self._is_folded:
+            return self._parameter(shape)
+        if isinstance(shape, TupleShape):
+            return self.tuple(*map(self.argument, shape.elements))
+        return self.leaf(replace(shape, layout=None))
 
     def constant(self, shape: ArrayShape) -> str:
         literal = Literal(shape, array(self, shape))

@@ -59,6 +59,13 @@ def fold(builder: Builder, accumulators: Sequence[ElementType], of: Sequence[str
     return builder.computation(parameters, result)
 
 
+def one_of_both(builder: Builder, element_type: ElementType, number: int) -> str:
+    """Return the name of a computation that takes one of two scalars: a scatter overwrites by the
+    second."""
+    scalar = ArrayShape(element_type)
+    return builder.computation([scalar, scalar], lambda inner, names: names[number])
+
+
 def comparator(builder: Builder, types: Sequence[ElementType], of: Sequence[str]) -> str:
     """Draw a strict weak order of two elements of each type: by one operand or lexicographically,
     ascending or descending, floats by total order. ``of``: the values that are sorted."""

@@ -118,7 +118,8 @@ def constant(builder: Builder, shape: ArrayShape) -> str:
     return builder.constant(shape)
 
 
-def _in_layout(builder: Builder, shape: ArrayShape) -> ArrayShape:
+def in_layout(builder: Builder, shape: ArrayShape) -> ArrayShape:
+    """Draw a layout for a shape."""
     if not shape.rank:
         return shape
     order = builder.permutation(range(shape.rank))
@@ -129,8 +130,8 @@ def copy(builder: Builder, shape: ArrayShape) -> str:
     """Draw a copy between two layouts."""
     operand = builder.value(shape)
     if builder.boolean():
-        operand = builder.emit("copy", _in_layout(builder, shape), operand)
-    return builder.emit("copy", _in_layout(builder, shape), operand)
+        operand = builder.emit("copy", in_layout(builder, shape), operand)
+    return builder.emit("copy", in_layout(builder, shape), operand)
 
 
 def copy_start(builder: Builder, shape: ArrayShape) -> str:
@@ -159,9 +160,9 @@ def bitcast(builder: Builder, shape: ArrayShape) -> str:
         )
     )
     dims = other_dims(builder, size // _bytes(source))
-    operand = _in_layout(builder, ArrayShape(source, dims))
+    operand = in_layout(builder, ArrayShape(source, dims))
     laid_out = builder.emit("copy", operand, builder.value(replace(operand, layout=None)))
-    return builder.emit("bitcast", _in_layout(builder, shape), laid_out)
+    return builder.emit("bitcast", in_layout(builder, shape), laid_out)
 
 
 def _bytes(element_type: ElementType) -> int:

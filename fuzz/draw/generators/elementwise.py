@@ -10,8 +10,8 @@ from hlo.types import C64, C128, ELEMENT_TYPES, F32, F64, PRED, ArrayShape, Elem
 
 Types = Callable[[ElementType], bool]
 
-_WHOLES = {F32: C64, F64: C128}
-_PARTS = {C64: F32, C128: F64}
+WHOLES = {F32: C64, F64: C128}
+PARTS = {C64: F32, C128: F64}
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
@@ -66,7 +66,7 @@ def _part(opcode: str) -> Generator:
     """Return a generator of the real or imaginary part of a complex number, or of a float."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
-        whole = _WHOLES.get(shape.element_type)
+        whole = WHOLES.get(shape.element_type)
         if whole is None or whole not in builder.types or builder.boolean():
             return builder.emit(opcode, shape, builder.value(shape))
         return builder.emit(opcode, shape, builder.value(_with_type(shape, whole)))
@@ -75,7 +75,7 @@ def _part(opcode: str) -> Generator:
 
 
 def complex_(builder: Builder, shape: ArrayShape) -> str:
-    part = _with_type(shape, _PARTS[shape.element_type])
+    part = _with_type(shape, PARTS[shape.element_type])
     return builder.emit("complex", shape, builder.value(part), builder.value(part))
 
 

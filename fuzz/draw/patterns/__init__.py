@@ -2,14 +2,21 @@
 
 from fuzz.draw.patterns import (
     algebra,
+    bitcasts,
+    complexes,
     control,
     conversions,
     elementwise,
+    long_loops,
+    long_windows,
     loops,
     movement,
     producers,
     reductions,
+    scatters,
     slices,
+    sorting,
+    tuples,
     windows,
 )
 from fuzz.draw.patterns.pattern import Pattern, Patterns
@@ -27,4 +34,11 @@ PATTERNS: Patterns = {
     **windows.PATTERNS,
     **loops.PATTERNS,
     **producers.PATTERNS,
+    **tuples.PATTERNS,
+    **long_loops.PATTERNS,
+    **sorting.PATTERNS,
+    **scatters.PATTERNS,
+    **long_windows.PATTERNS,
+    **complexes.PATTERNS,
+    **bitcasts.PATTERNS,
 }

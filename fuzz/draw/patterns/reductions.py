@@ -37,7 +37,7 @@ def normalised(builder: Builder, shape: ArrayShape) -> str:
     return applied(builder, shape, *builder.permutation((name, spread)))
 
 
-def _larger(builder: Builder, shape: ArrayShape) -> tuple[ArrayShape, list[int]]:
+def larger(builder: Builder, shape: ArrayShape) -> tuple[ArrayShape, list[int]]:
     """Add a dimension to a shape; return also the positions of the old ones."""
     place = builder.integer(0, shape.rank)
     size = extent(builder, max(1, MOST_ELEMENTS // nonzero(shape.dims)))
@@ -47,14 +47,14 @@ def _larger(builder: Builder, shape: ArrayShape) -> tuple[ArrayShape, list[int]]
 
 def of_products(builder: Builder, shape: ArrayShape) -> str:
     """Draw a dot written as a sum of products."""
-    whole, kept = _larger(builder, shape)
+    whole, kept = larger(builder, shape)
     factors = [builder.value(whole) for _ in range(2)]
     return _reduced(builder, builder.emit("multiply", whole, *factors), whole, kept)
 
 
 def of_moved(builder: Builder, shape: ArrayShape) -> str:
     """Draw a reduction of a value whose elements are only moved or repeated."""
-    whole, kept = _larger(builder, shape)
+    whole, kept = larger(builder, shape)
     (gone,) = (d for d in range(whole.rank) if d not in kept)
     kind = builder.choice(("broadcast", "reverse", "transpose"))
     if kind == "broadcast":
@@ -70,8 +70,8 @@ def of_moved(builder: Builder, shape: ArrayShape) -> str:
 
 def twice(builder: Builder, shape: ArrayShape) -> str:
     """Draw a reduction of a reduction, by the same monoid or another."""
-    middle, kept = _larger(builder, shape)
-    whole, inner = _larger(builder, middle)
+    middle, kept = larger(builder, shape)
+    whole, inner = larger(builder, middle)
     name = _reduced(builder, builder.value(whole), whole, inner)
     return _reduced(builder, changed(builder, middle, name), middle, kept)
 
