@@ -6,7 +6,7 @@ differ (data moved to a wrong place looks right in them), exponents of floats, s
 how many programs with elements have each pattern (:mod:`fuzz.draw.patterns`), the rarest first, and
 the rarest pairs of a reader and what made its operand. A generator that drifts to programs that
 show little is not wrong; this is how it is seen. Exit status: 1 if a pattern is in less than one
-program with elements in 125.
+program with elements in 140.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from interp.values import Value
 _NEAR_ONE = 8  # binary orders of magnitude
 _FEW = 2  # different numbers
 _RAREST = 10  # pairs that are printed
-_LEAST = 0.008  # of programs with elements have a pattern
+_LEAST = 1 / 140  # of programs with elements have a pattern
 _MOST = 0.9  # of as many as there are elements, or as the type has
 
 # What is counted, of what: a line of the table each.
