@@ -11,6 +11,7 @@ from bisect_dump.dump import Dumped, Stage
 from bisect_dump.stage_results import Arguments, Meanings
 from bisect_dump.stages import Read, interface, read_stage, same_interface
 from hlo.errors import Error
+from hlo.io_errors import why
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED
 
 # Outcomes of a stage besides the four verdicts.
@@ -77,8 +78,8 @@ class History:
                 after = read_stage(stage)
                 row, change = self._compared(before, after)
             except (Error, OSError) as error:
-                self.faults[stage] = str(error)
-                yield Row(stage, FAULT, lines=(str(error),)), None
+                self.faults[stage] = why(error)
+                yield Row(stage, FAULT, lines=(why(error),)), None
                 continue
             before = after
             yield replace(row, seconds=time.perf_counter() - start), change

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from hlo.errors import ArgumentError
+from hlo.io_errors import of_file
 from hlo.types import ArrayShape, Shape
 from hlo.values import Value, arrays_of
 
@@ -34,7 +35,7 @@ def write(
 ) -> None:
     """Write named arrays; an array with an empty name is called ``result``."""
     named: dict[str, Any] = {name or "result": _stored(array) for name, array in arrays}
-    with path.open("wb") as file:
+    with of_file(path), path.open("wb") as file:
         (np.savez_compressed if is_compressed else np.savez)(file, **named)
 
 
@@ -57,7 +58,7 @@ def read(path: Path) -> dict[str, np.ndarray]:
     Types that NumPy lacks (bf16, …) are returned as raw bytes of their size (V2, …). Raises
     ArgumentError for other files, and for arrays of Python objects, which would be code to run.
     """
-    with path.open("rb") as file:
+    with of_file(path), path.open("rb") as file:
         return _arrays(path, file)
 
 

@@ -18,10 +18,10 @@ import hlo
 import interp
 from hlo import archive
 from hlo.errors import ArgumentError, Error, explained
+from hlo.io_errors import told
 from hlo.operating_system import keep_freed_memory, peak_memory
 from hlo.values import Value
 from hlo_oracle import arguments, own_process, peer_verdicts, rank_runs, recorded_sums
-from hlo_oracle.file_errors import told
 from hlo_oracle.loading import programs
 from hlo_oracle.loading.programs import Program
 from hlo_oracle.recorded_results import budget_named, notes, recorded

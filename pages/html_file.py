@@ -17,6 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from hlo.io_errors import of_file
+
 # The code of each kind of page, in the order in which it runs: each names only what stands before.
 PROGRAM = (
     *("elements.js", "tabs.js", "model.js", "scene.js", "canvas.js", "lists.js"),
@@ -36,7 +38,8 @@ class Page:
 
     def write(self, path: Path | str) -> Path:
         """Write the file; return its path."""
-        Path(path).write_text(self.text, "utf-8")
+        with of_file(path):
+            Path(path).write_text(self.text, "utf-8")
         return Path(path)
 
     def _repr_html_(self) -> str:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hlo.errors import Error
+from hlo.io_errors import told
 from hlo.module import Module
 from hlo.values import Value
 from hlo_oracle import arguments
-from hlo_oracle.file_errors import told
 from hlo_oracle.program_paths import program_files, program_name
 
 ROOT = Path(__file__).parents[2]

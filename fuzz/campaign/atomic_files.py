@@ -7,6 +7,8 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from hlo.io_errors import of_file
+
 
 def beside(path: Path) -> Path:
     """Return a new path in the same directory, as only a rename within a file system is atomic.
@@ -23,5 +25,6 @@ def write(path: Path, value: Any) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write bytes."""
     new = beside(path)
-    new.write_bytes(content)
+    with of_file(path):
+        new.write_bytes(content)
     new.replace(path)

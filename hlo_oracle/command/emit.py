@@ -17,6 +17,7 @@ from pathlib import Path
 import backend_c
 import interp
 from hlo.errors import Unsupported
+from hlo.io_errors import of_file
 from hlo.module import Module
 from hlo.passes.bound_parameters import with_bound_parameters
 from hlo.program_file import named
@@ -117,7 +118,8 @@ def main(options: argparse.Namespace) -> int:
         )
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        (options.output / name).write_bytes(content)
+        with of_file(options.output / name):
+            (options.output / name).write_bytes(content)
     written = [str(options.output / name) for name in files]
     print(json.dumps({"files": written}) if options.json else "\n".join(written))
     return 0

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from hlo.errors import Error, explained
-from hlo_oracle.file_errors import told
+from hlo.io_errors import told
 from hlo_oracle.terminal import printable
 from hlo_oracle.time_limit import limited
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pages
 from hlo.errors import ArgumentError
+from hlo.io_errors import of_file
 from hlo.module import Module
 from hlo.program_file import named
 from hlo_oracle.loading import programs
@@ -49,7 +50,8 @@ def main(options: argparse.Namespace) -> int:
     elif form in _PICTURES:
         with named(options.file):
             text = _PICTURES[form](module, options.computation)
-        options.output.write_text(text, "utf-8")
+        with of_file(options.output):
+            options.output.write_text(text, "utf-8")
     else:
         raise ArgumentError(f"{options.output}: a name that ends in .svg, .dot or .html says what")
     print(json.dumps({"file": str(options.output)}) if options.json else options.output)

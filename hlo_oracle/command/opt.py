@@ -13,6 +13,7 @@ from pathlib import Path
 import hlo
 import pages
 from hlo import passes
+from hlo.io_errors import of_file
 from hlo.module import Module
 from hlo.program_file import named
 from hlo_oracle.loading import programs
@@ -54,7 +55,8 @@ def main(options: argparse.Namespace) -> int:
 
     def write(name: str, module: Module) -> None:
         file = options.output / f"{len(stages):02}.{name}.hlo"
-        file.write_text(hlo.format(module), "utf-8")
+        with of_file(file):
+            file.write_text(hlo.format(module), "utf-8")
         stages.append(str(file))
         if not options.json:
             print(file)

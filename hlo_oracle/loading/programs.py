@@ -14,6 +14,7 @@ from typing import BinaryIO, Protocol
 import bisect_dump
 import hlo
 from hlo.errors import Error
+from hlo.io_errors import of_file
 from hlo.module import Module
 from hlo.program_file import named
 from hlo.values import Array, Value, arrays_of
@@ -142,10 +143,12 @@ def of_module(module: Module, text: str, elided: str | None = None) -> Program:
 
 
 def _bytes(path: Path) -> bytes:
+    """Read a file, or standard input."""
     if str(path) == "-":
         stream = getattr(sys.stdin, "buffer", None) or io.BytesIO(sys.stdin.read().encode())
-        return _all(stream)
-    with path.open("rb") as file:
+        with of_file("standard input"):
+            return _all(stream)
+    with of_file(path), path.open("rb") as file:
         return _all(file)
 
 

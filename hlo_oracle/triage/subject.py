@@ -24,6 +24,7 @@ from fuzz.oracles.compilers import SECONDS, failure_or_outcome, judging
 from fuzz.oracles.optimisation_passes import PASSES
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
+from hlo import io_errors
 from hlo.errors import Error
 from hlo_oracle import arguments, peer_verdicts
 from hlo_oracle.loading import programs
@@ -104,7 +105,7 @@ class Triager:
             found = self._oracle.chunk(number, only)
             verdict, why = self._verdict(found)
         except (Error, OSError) as error:
-            found, verdict, why = Chunk(), UNREAD, str(error)
+            found, verdict, why = Chunk(), UNREAD, io_errors.why(error)
             self._notes = ()
         ours = [x for x in found.suspects if x.evidence.found.judged is None]
         if ours:  # no compiler was asked: this is what evaluating the program here raised

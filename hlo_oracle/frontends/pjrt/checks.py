@@ -17,6 +17,7 @@ from typing import TextIO
 
 import interp
 from hlo.errors import Error
+from hlo.io_errors import why
 from hlo.module import Module
 from hlo.values import Value
 from hlo_oracle import peer_verdicts, reporting, verdicts
@@ -117,4 +118,4 @@ class Checks:
         try:
             return f"report: {reporting.report(*given).directory}"
         except (Error, OSError) as error:
-            return f"no report on {verdict.what}: {error}"
+            return f"no report on {verdict.what}: {why(error)}"

@@ -1,8 +1,10 @@
-"""Explain in plain words why a file cannot be read or written."""
+"""Explain in plain words why a file cannot be read or written, always with its name."""
 
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -17,6 +19,18 @@ _REASONS = {
     errno.ENAMETOOLONG: "cannot be a file: its name is too long",
     errno.ELOOP: "cannot be opened: its links go in a circle",
 }
+
+
+@contextmanager
+def of_file(path: Path | str) -> Iterator[None]:
+    """Add a file's name to an OSError that has none, as that of a full disk: the system gives one
+    only where it opens files."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def told(error: OSError) -> str:
@@ -40,3 +54,8 @@ def told(error: OSError) -> str:
     return f"{name}: there is no such file" + (
         f"; did you mean {parent / near[0]}?" if near else ""
     )
+
+
+def why(error: Exception) -> str:
+    """Format an error: one of a file as :func:`told` does, any other as its text."""
+    return told(error) if isinstance(error, OSError) else str(error)
