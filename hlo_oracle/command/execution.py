@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from hlo.errors import Error, explained
 from hlo.io_errors import told
+from hlo_oracle.command import process
 from hlo_oracle.terminal import printable
 from hlo_oracle.time_limit import limited
-
-INTERRUPTED, READER_LEFT = 130, 141  # as a shell has it: 128 and the number of the signal
 
 
 @contextmanager
@@ -27,15 +25,7 @@ def _warnings_as_lines(quiet: bool) -> Iterator[None]:
             yield
         finally:
             for warning in () if quiet else given:
-                print(printable(f"hlo: {warning.message}"), file=sys.stderr)
-
-
-def reader_left() -> int:
-    """Redirect standard output to the null device after a broken pipe, so that flushing it cannot
-    fail; return the exit status."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return READER_LEFT
+                process.say(printable(f"hlo: {warning.message}"))
 
 
 def _message(error: BaseException) -> str:
@@ -55,15 +45,25 @@ def executed(work: Callable[[argparse.Namespace], int], options: argparse.Namesp
             status = int(work(options))
             sys.stdout.flush()
     except BrokenPipeError:
-        return reader_left()
+        process.discard_output()
+        return process.READER_LEFT
     except KeyboardInterrupt:
-        print("hlo: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return process.interrupted()
     except (Error, OSError, MemoryError, RecursionError) as error:
         if options.verbose:
-            traceback.print_exc()
-        print(printable(f"hlo: {_message(error)}"), file=sys.stderr)
+            process.say(traceback.format_exc().rstrip("\n"))
+        process.say(printable(f"hlo: {_message(error)}"))
+        _flush_output()
         return 2
     if options.verbose:
-        print(f"hlo {options.command}: {time.monotonic() - begin:.2f} s", file=sys.stderr)
+        process.say(f"hlo {options.command}: {time.monotonic() - begin:.2f} s")
     return status
+
+
+def _flush_output() -> None:
+    """Print what was left when an error ended the command, or discard it: that standard output
+    cannot be written is told, or is less than what ended the command."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        process.discard_output()

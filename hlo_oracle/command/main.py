@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 
+from hlo_oracle.command import process
 from hlo_oracle.command.parser import Parser, asked_for, command_parser, parsed
 
 # Each is a module of this folder, with add_arguments(parser) and main(options) -> exit status; its
@@ -44,28 +45,35 @@ def parser(names: Iterable[str] = SUBCOMMANDS) -> tuple[Parser, Mapping[str, Par
     return command_parser(SUBCOMMANDS, {name: subcommand(name) for name in names})
 
 
-def replace_closed_streams() -> None:
-    """Replace the standard streams that the caller closed, which are None, by the null device."""
-    # In the order of their descriptors: each opens as the lowest that is free, its own.
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (to the end)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand. Exit status: 0 fine, 1 results differ, 2 bad input or not finished,
     130 interrupted, 141 nobody reads the output."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
-        replace_closed_streams()
-    name = asked_for(words)
-    options = parsed(*parser([name] if name in SUBCOMMANDS else []), words)
+        process.begin()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        options = _options(words)
+    except OSError as error:
+        return process.not_printed(error)
     from hlo_oracle.command.execution import executed  # imports NumPy
 
     chosen = subcommand(options.command)
-    if arguments is None and hasattr(chosen, "begin"):
-        chosen.begin()
-    return executed(chosen.main, options)
+    try:
+        process.raise_interrupts()
+        if arguments is None and hasattr(chosen, "begin"):
+            chosen.begin()
+        return executed(chosen.main, options)
+    except KeyboardInterrupt:
+        return process.interrupted()
+
+
+def _options(words: Sequence[str]) -> Namespace:
+    """Parse the arguments. Help and version are printed here: OSError if they cannot be."""
+    name = asked_for(words)
+    try:
+        return parsed(*parser([name] if name in SUBCOMMANDS else []), words)
+    finally:
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

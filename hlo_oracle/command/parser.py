@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import hlo_oracle
 from hlo_oracle import option_types
@@ -26,12 +26,21 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose error messages end with the usage."""
+    """A parser whose error messages end with the usage. ``greedy`` is an option among the words
+    that takes any number of them."""
+
+    greedy: str | None = None
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and a message, and exit with status 2."""
         self.print_usage(sys.stderr)
+        if self.greedy and message.startswith("the following arguments are required"):
+            message += f"; {self.greedy} takes all words after it: first FILE, or -- before it"
         self.exit(2, f"{self.prog}: {message}\n")
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; raise OSError, which the base class ignores, if that is not possible."""
+        (sys.stdout if file is None else file).write(self.format_help())
 
 
 class _Version(argparse.Action):
@@ -39,12 +48,7 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *of_option: object) -> NoReturn:
         """Print it and exit."""
-        try:
-            print(f"hlo {hlo_oracle.__version__}", flush=True)
-        except BrokenPipeError:
-            from hlo_oracle.command.execution import reader_left  # imports NumPy
-
-            parser.exit(reader_left())
+        print(f"hlo {hlo_oracle.__version__}")
         parser.exit()
 
 
@@ -119,9 +123,30 @@ def parsed(
         parser.parse_args(words)  # which ends with --help and --version
         parser.error(f"a command is missing: {', '.join(subcommands)}")
     mine = subcommands[first]
-    options, rest = mine.parse_known_intermixed_args(words[1:], argparse.Namespace(command=first))
+    mine.greedy = _greedy(mine, words)
+    given = argparse.Namespace(command=first)
+    options, rest = mine.parse_known_intermixed_args(_as_paths(words[1:]), given)
     if rest:
         known = [text for action in mine._actions for text in action.option_strings]
         near = get_close_matches(rest[0].partition("=")[0], known, n=1)
         mine.error(f"what is {' '.join(rest)!r}?" + (f" Did you mean {near[0]}?" if near else ""))
+    if options.quiet and options.progress == "plain":
+        mine.error("--quiet shows no progress: leave out --progress plain")
     return options
+
+
+def _greedy(parser: argparse.ArgumentParser, words: Sequence[str]) -> str | None:
+    """Find the option among the words that takes any number of words."""
+    found = (action.option_strings for action in parser._actions if action.nargs == "*")
+    return next((text for texts in found for text in texts if text in words), None)
+
+
+def _as_paths(words: Sequence[str]) -> list[str]:
+    """Rewrite names of files after ``--`` that look like options: ``-x.hlo`` as ``./-x.hlo``, since
+    files are parsed apart from options, where nothing remembers the ``--``."""
+    end = words.index("--") if "--" in words else len(words)
+    return [*words[: end + 1], *map(_as_path, words[end + 1 :])]
+
+
+def _as_path(word: str) -> str:
+    return f"./{word}" if word.startswith("-") and word != "-" else word

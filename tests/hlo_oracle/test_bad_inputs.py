@@ -194,6 +194,15 @@ ROWS = [
         "hlo explain: argument --html: there is no directory 'no'",
     ),
     Row(
+        "run --values sum add.hlo",
+        "hlo run: the following arguments are required: FILE; --values takes all words after it:"
+        " first FILE, or -- before it",
+    ),
+    Row(
+        "run add.hlo -q --progress plain",
+        "hlo run: --quiet shows no progress: leave out --progress plain",
+    ),
+    Row(
         "run add.hlo -q -v", "hlo run: argument -v/--verbose: not allowed with argument -q/--quiet"
     ),
 ]
