@@ -74,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     source.add_argument(
         "--args",
-        type=Path,
+        type=option_types.path,
         metavar="FILE.npz",
         help="arrays by name (of a tuple t: t{0}, t{1,0}, …) or in order; a FILE.npy is that of"
         " the first parameter",
@@ -103,6 +103,16 @@ class Options(Protocol):
     def args(self) -> Path | str | None: ...
     @property
     def recipe(self) -> str | None: ...
+
+
+def require_use(options: Options, *, used: bool = True, by: str = "") -> None:
+    """Raise ArgumentError for options that would have no effect: sources of arguments unless they
+    are ``used``, which ``by`` says when they are, and --cast without arrays."""
+    names = [name for name in ("seed", "args", "recipe") if getattr(options, name) is not None]
+    if names and not used:
+        raise ArgumentError(f"--{names[0]} is for {by}, which is not asked for")
+    if options.cast and options.args is None:
+        raise ArgumentError("--cast is for --args FILE.npz, which is not given")
 
 
 def are_asked_for(options: Options) -> bool:

@@ -63,7 +63,10 @@ def add_options(
         help="for a finding, at most (default: 120)",
     )
     parser.add_argument(
-        directory, type=Path, metavar="DIR", help="what is done, to go on with, and what is found"
+        directory,
+        type=option_types.path,
+        metavar="DIR",
+        help="what is done, to go on with, and what is found",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object at the end")
 

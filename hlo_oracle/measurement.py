@@ -184,10 +184,13 @@ def _stages(job: Job) -> Iterator[Row]:
 
 
 def _require_arguments(program: Program, job: Job) -> None:
-    """Raise ArgumentError unless recorded results come with their arguments."""
+    """Raise ArgumentError unless recorded results come with their arguments, and a budget with
+    results."""
     known = program.arguments is not None or arguments.are_asked_for(job)
     if job.results is not None and program.module.entry.parameters and not known:
         raise ArgumentError(f"{job.results}: results of which arguments? --args FILE.npz has them")
+    if job.budget is not None and (job.against, job.results, program.results) == (None,) * 3:
+        raise ArgumentError("--budget is for results to judge: --against or --results gives them")
 
 
 def _judged(

@@ -33,6 +33,14 @@ def up_to(most: int) -> Callable[[str], int]:
     return whole(1, most, f"a number from 1 to {most}")
 
 
+def path(text: str) -> Path:
+    """Check that a name is not empty, as that of a variable that is not set: ``Path("")`` is the
+    directory that the command runs in."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' names nothing")
+    return Path(text)
+
+
 def results_file(text: str) -> Path:
     """Check that a name is one for a results file, before there are results to write."""
     if Path(text).suffix == ".npy":
@@ -49,12 +57,12 @@ def program_file(text: str) -> Path:
 
 def new_file(text: str) -> Path:
     """Check that a file of a name can be written, before there is anything to write."""
-    path = Path(text)
-    if not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"there is no directory {str(path.parent)!r}")
-    if path.is_dir():
+    file = path(text)
+    if not file.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no directory {str(file.parent)!r}")
+    if file.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is a directory")
-    return path
+    return file
 
 
 def duration(text: str) -> float:

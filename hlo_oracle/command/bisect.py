@@ -24,18 +24,20 @@ import bisect_dump
 import pages
 from bisect_dump import Change, Culprit, Dumped, History
 from hlo.errors import Error
-from hlo_oracle import arguments, terminal
+from hlo_oracle import arguments, option_types, terminal
 from hlo_oracle.dump_check import drawn, progress
 from hlo_oracle.loading import programs
 from hlo_oracle.terminal import one_line, printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", type=Path, nargs="+", metavar="DUMP", help="a directory, or files")
+    parser.add_argument(
+        "paths", type=option_types.path, nargs="+", metavar="DUMP", help="a directory, or files"
+    )
     arguments.add_options(parser)
     parser.add_argument(
         "--html",
-        type=Path,
+        type=option_types.path,
         metavar="DIR",
         help="write a page for each module there: its stages, the guilty pass in red",
     )
@@ -43,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    arguments.require_use(options)
     console = terminal.console()
     found = [_bisected(dumped, options, console) for dumped in _dumped(options.paths)]
     return 1 if 1 in found else max(found)

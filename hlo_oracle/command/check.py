@@ -52,12 +52,21 @@ from interp.envelope.budget import BUDGETS, named
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN
 
 _HEADS = ("parse", "interp", "compile", "C", "memory")
+# Options that have no meaning for the stages of a dump.
+_OF_PROGRAMS = (
+    *("same", "against", "results", "budget", "threads", "fuel"),
+    *("replicas", "partitions", "elided"),
+)
 _threads = option_types.up_to(most_threads())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", type=Path, nargs="+", metavar="FILE|DIR", help="programs, or dumps of XLA"
+        "paths",
+        type=option_types.path,
+        nargs="+",
+        metavar="FILE|DIR",
+        help="programs, or dumps of XLA",
     )
     programs.add_options(parser)
     arguments.add_options(parser)
@@ -85,7 +94,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f" outside (proven wrong) or undetermined; {peer_verdicts.HELP}",
     )
     parser.add_argument(
-        "--results", type=Path, metavar="FILE.npz", help="judge these, that a compiler gave"
+        "--results",
+        type=option_types.path,
+        metavar="FILE.npz",
+        help="judge these, that a compiler gave",
     )
     parser.add_argument(
         "--budget",
@@ -110,6 +122,9 @@ def begin() -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    arguments.require_use(options)
+    if options.no_c and options.threads:
+        raise Error("--threads are those of the C program: leave out --no-c")
     if options.against:
         peer_verdicts.require(options.against)
     if options.results and (options.against or len(options.paths) != 1):
@@ -125,7 +140,7 @@ def _worst(*statuses: int) -> int:
 
 
 def _dumps(directories: list[Path], options: argparse.Namespace) -> int:
-    for option in ("same", "against"):
+    for option in _OF_PROGRAMS:
         if getattr(options, option):
             raise Error(f"--{option} is for programs; {directories[0]} is a dump of stages")
     return dump_check.report(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import backend_c
 import interp
@@ -22,12 +21,12 @@ from hlo.module import Module
 from hlo.passes.bound_parameters import with_bound_parameters
 from hlo.program_file import named
 from hlo.values import Value
-from hlo_oracle import arguments
+from hlo_oracle import arguments, option_types
 from hlo_oracle.loading import programs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    parser.add_argument("file", type=option_types.path, metavar="FILE", help="the program")
     programs.add_options(parser)
     parser.add_argument(
         "--target",
@@ -86,13 +85,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="the names of the files as JSON")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", required=True, help="write the files here"
+        "-o",
+        "--output",
+        type=option_types.path,
+        metavar="DIR",
+        required=True,
+        help="write the files here",
     )
 
 
 def main(options: argparse.Namespace) -> int:
     if options.check and options.numerics == "fast":
         raise Unsupported("--check compares bits: it takes --numerics exact")
+    used = options.check or options.weights
+    arguments.require_use(options, used=used, by="--check or --weights")
     program = programs.given(options.file, options)
     module = program.module
     with named(options.file):

@@ -29,11 +29,12 @@ from hlo_oracle.page_values import page_values
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import printable
 
+_REPEAT = 10
 _threads = option_types.up_to(most_threads())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    parser.add_argument("file", type=option_types.path, metavar="FILE", help="the program")
     programs.add_options(parser)
     parser.add_argument(
         "--numerics", choices=("exact", "fast"), default="fast", help="exact bits, or fast"
@@ -43,7 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--measure", action="store_true", help="run it, and time each kernel")
     parser.add_argument(
-        "--repeat", type=option_types.count, default=10, metavar="N", help="calls of --measure"
+        "--repeat",
+        type=option_types.count,
+        metavar="N",
+        help=f"calls of --measure (default: {_REPEAT})",
     )
     arguments.add_options(parser)
     parser.add_argument(
@@ -54,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--source",
-        type=Path,
+        type=option_types.path,
         action="append",
         default=[],
         metavar="FILE.py",
@@ -80,9 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    _require_effects(options)
     program = programs.given(options.file, options)
-    if options.trace is not None and not options.measure:
-        raise ArgumentError("--trace needs --measure, which times the kernels")
     sources = pages.source_lines(program.module, options.source)  # before what takes seconds
     with named(options.file):
         doing = "compiling and measuring" if options.measure else "measuring the machine"
@@ -101,6 +104,19 @@ def main(options: argparse.Namespace) -> int:
     else:
         print(json.dumps(profile.json()) if options.json else printable(profile.table()))
     return 0
+
+
+def _require_effects(options: argparse.Namespace) -> None:
+    """Raise ArgumentError for options that would have no effect together."""
+    if options.trace is not None and not options.measure:
+        raise ArgumentError("--trace needs --measure, which times the kernels")
+    if options.repeat is not None and not options.measure:
+        raise ArgumentError("--repeat needs --measure, which calls the program")
+    for name in ("source", "values", "against"):
+        if getattr(options, name) and options.html is None:
+            raise ArgumentError(f"--{name} needs --html, the page that shows it")
+    used = options.measure or options.values or options.against
+    arguments.require_use(options, used=bool(used), by="--measure, --values or --against")
 
 
 def _lines(paths: Sequence[Path]) -> str:
@@ -131,5 +147,5 @@ def _profile(program: Program, options: argparse.Namespace) -> backend_c.Profile
         return backend_c.explain(module, options.numerics, threads=options.threads)
     values = programs.values(program, options.file, options)
     executable = backend_c.compile(module, options.numerics, threads=options.threads)
-    repeat, seed = options.repeat, options.seed or 0
+    repeat, seed = options.repeat or _REPEAT, options.seed or 0
     return interruptible.called(lambda: executable.profile(*values, repeat=repeat, seed=seed))

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--near",
-        type=Path,
+        type=option_types.path,
         action="append",
         metavar="FILE|DIR",
         help="draw programs that differ a little from this one, or from each .hlo of a directory;"
@@ -137,6 +137,8 @@ def _totals(options: argparse.Namespace, plan: Plan) -> Iterator[Chunk]:
     chunks = _CHUNKS if options.programs is None else -(-options.programs // plan.size)
     if options.scheduler is None:
         return campaign_progress.run_here(options.corpus, plan, chunks, options)
+    if options.workers != 1:
+        raise ArgumentError("--workers are those of this machine: leave out --scheduler")
     require_package("--scheduler", "distributed", "distributed")
     from fuzz.campaign import cluster
     from fuzz.campaign.local import Limits

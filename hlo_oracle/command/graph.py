@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pages
 from hlo.errors import ArgumentError
 from hlo.io_errors import of_file
 from hlo.module import Module
 from hlo.program_file import named
+from hlo_oracle import option_types
 from hlo_oracle.loading import programs
 
 _PICTURES: Mapping[str, Callable[[Module, str | None], str]] = {
@@ -26,12 +26,12 @@ _PICTURES: Mapping[str, Callable[[Module, str | None], str]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    parser.add_argument("file", type=option_types.path, metavar="FILE", help="the program")
     programs.add_options(parser)
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=option_types.path,
         required=True,
         metavar="OUT.svg|OUT.dot|OUT.html",
         help="the file to write; its name says what it is",
@@ -46,6 +46,8 @@ def main(options: argparse.Namespace) -> int:
     module = programs.given(options.file, options).module
     form = options.output.suffix
     if form == ".html":
+        if options.computation is not None:
+            raise ArgumentError("--computation is for a picture; a page shows all of them")
         pages.explanation(module).write(options.output)
     elif form in _PICTURES:
         with named(options.file):

@@ -11,18 +11,27 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
 
 import pages
+from hlo_oracle import option_types
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this subcommand."""
     parser.add_argument(
-        "directories", type=Path, nargs="+", metavar="DIR", help="of a campaign, or of reports"
+        "directories",
+        type=option_types.path,
+        nargs="+",
+        metavar="DIR",
+        help="of a campaign, or of reports",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="OUT.html", help="the page to write"
+        "-o",
+        "--output",
+        type=option_types.path,
+        required=True,
+        metavar="OUT.html",
+        help="the page to write",
     )
     parser.add_argument(
         "--json", action="store_true", help="the name of the file and what is on it, as JSON"

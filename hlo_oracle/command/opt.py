@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 import hlo
 import pages
@@ -16,24 +15,29 @@ from hlo import passes
 from hlo.io_errors import of_file
 from hlo.module import Module
 from hlo.program_file import named
+from hlo_oracle import option_types
 from hlo_oracle.loading import programs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    parser.add_argument("file", type=option_types.path, metavar="FILE", help="the program")
     programs.add_options(parser)
     parser.add_argument(
         "--pipeline", choices=tuple(passes.PIPELINES), default="backend_c", help="the passes"
     )
-    parser.add_argument(
+    written = parser.add_mutually_exclusive_group()
+    written.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=option_types.path,
         metavar="DIR",
         help="write the program after each pass here (default: print the last)",
     )
-    parser.add_argument(
-        "--html", type=Path, metavar="OUT.html", help="write a page that shows what each pass did"
+    written.add_argument(
+        "--html",
+        type=option_types.path,
+        metavar="OUT.html",
+        help="write a page that shows what each pass did",
     )
     parser.add_argument("--json", action="store_true", help="text, or names of files, as JSON")
 

@@ -36,7 +36,7 @@ _TIMEOUT = 60.0  # seconds of a command, or of a compiler, for one program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    parser.add_argument("file", type=option_types.path, metavar="FILE", help="the program")
     programs.add_options(parser)
     arguments.add_options(parser)
     oracle = parser.add_mutually_exclusive_group(required=True)
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    arguments.require_use(options)
     from fuzz.reducer.reduction import exact
 
     program = programs.given(options.file, options)

@@ -9,28 +9,30 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 from hlo.program_file import named
-from hlo_oracle import arguments, peer_verdicts, reduction_progress
+from hlo_oracle import arguments, option_types, peer_verdicts, reduction_progress
 from hlo_oracle.loading import programs
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.reporting import NothingWrong, Reduction, report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    parser.add_argument("file", type=option_types.path, metavar="FILE", help="the program")
     programs.add_options(parser)
     arguments.add_options(parser)
     parser.add_argument(
         "--against", metavar=peer_verdicts.METAVAR, default="xla", help=peer_verdicts.HELP
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="default: FILE.report")
+    parser.add_argument(
+        "-o", "--output", type=option_types.path, metavar="DIR", help="default: FILE.report"
+    )
     reduction_progress.add_options(parser)
     parser.add_argument("--json", action="store_true", help="what was found as JSON")
 
 
 def main(options: argparse.Namespace) -> int:
+    arguments.require_use(options)
     peer_verdicts.require(options.against)
     program = programs.given(options.file, options)
     module = program.module

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
 
@@ -35,7 +34,7 @@ from interp import Profile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    parser.add_argument("file", type=option_types.path, metavar="FILE", help="the program")
     programs.add_options(parser)
     arguments.add_options(parser)
     rank_runs.add_options(parser)
@@ -60,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    _require_effects(options)
     line = progress_line(options)
     with line.phase(f"reading {options.file}"):
         program = programs.given(options.file, options)
@@ -86,6 +86,22 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
+def _require_effects(options: argparse.Namespace) -> None:
+    """Raise an error for options that would have no effect together."""
+    arguments.require_use(options)
+    if options.on == "c":
+        if options.values is not None:
+            raise Unsupported("--values are the interpreter's: leave out --on c")
+        if options.fuel is not None:
+            raise Unsupported("--fuel is the interpreter's: leave out --on c, or use --timeout")
+        if options.profile and options.save is not None:
+            raise Unsupported("--profile of --on c keeps no results: leave out --save")
+    elif options.numerics != "exact":
+        raise Unsupported("--numerics fast is for --on c, which is not given")
+    if options.profile and options.values is not None:
+        raise Unsupported("--profile shows times instead of --values: leave out one of them")
+
+
 def _found(
     module: Module,
     ranks: Ranks,
@@ -95,10 +111,6 @@ def _found(
     """Run the program; return the watched values (--values) and then the results, each with its
     name."""
     if options.on == "c":
-        if options.values is not None:
-            raise Unsupported("--values are the interpreter's: leave out --on c")
-        if options.fuel is not None:
-            raise Unsupported("--fuel is the interpreter's: leave out --on c, or use --timeout")
         return list(rank_runs.outputs_of(_compiled(module, ranks, values, options)))
     seed = options.seed or 0
     if options.values is None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from hlo_oracle import campaign_progress, peer_verdicts, terminal
+from hlo_oracle import campaign_progress, option_types, peer_verdicts, terminal
 from hlo_oracle.loading import programs
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import one_line
@@ -40,7 +40,9 @@ _VERDICTS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this subcommand."""
-    parser.add_argument("paths", type=Path, nargs="+", metavar="FILE|DIR|ZIP", help="the programs")
+    parser.add_argument(
+        "paths", type=option_types.path, nargs="+", metavar="FILE|DIR|ZIP", help="the programs"
+    )
     parser.add_argument(
         "--against", metavar=peer_verdicts.METAVAR, default="xla", help=peer_verdicts.HELP
     )

@@ -139,13 +139,13 @@ ROWS = [
     ),
     Row(
         "run add.hlo --fuel 9 --on c",
-        "hlo: add.hlo: --fuel is the interpreter's: leave out --on c, or use --timeout",
+        "hlo: --fuel is the interpreter's: leave out --on c, or use --timeout",
     ),
     Row("run forever.hlo --timeout 0.1", "hlo: forever.hlo: not finished after 0.1 s (--timeout)"),
     Row("run add.hlo --values sun", "hlo: add.hlo: %sun names no instruction; did you mean %sum?"),
     Row(
         "run add.hlo --values x --on c",
-        "hlo: add.hlo: --values are the interpreter's: leave out --on c",
+        "hlo: --values are the interpreter's: leave out --on c",
     ),
     Row(
         "run add.hlo --replicas 1024 --partitions 1024",
