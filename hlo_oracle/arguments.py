@@ -30,6 +30,7 @@ from hlo import archive
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.operating_system import main_memory
+from hlo.program_file import named
 from hlo.types import (
     ArrayShape,
     Shape,
@@ -328,7 +329,8 @@ def from_archive(
 def _widened(path: Path, declared: _Declared, array: Array, cast: bool) -> Array:
     """Restore an array's element type, and convert it if that differs in width alone."""
     shape = declared.shape
-    array = archive.typed(array, shape)
+    with named(path):
+        array = archive.typed(array, shape)
     source, target = element_type_of(array.dtype), shape.element_type
     if source is None or source is target or source.kind != target.kind:
         return array  # which evaluating it refuses, unless it is of the type

@@ -87,6 +87,11 @@ def peer(name: str) -> Peer:
     return Peer(partial(_command, words), UNKNOWN, (), "")
 
 
+def title(name: str) -> str:
+    """Name a peer in a sentence: a command or a plugin as it is given."""
+    return PEERS[name].budget.name if name in PEERS else name
+
+
 def label(name: str) -> str:
     """Shorten a peer's name to a column title."""
     if name in PEERS:

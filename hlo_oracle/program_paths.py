@@ -18,6 +18,12 @@ def is_program(path: Path) -> bool:
     return path.name.removesuffix(".gz").endswith(_SUFFIXES)
 
 
+def beside(path: Path, ending: str) -> Path:
+    """Return the path of what is written of a program by default; of standard input (``-``) in the
+    current directory."""
+    return path.with_name(("stdin" if str(path) == "-" else path.name) + ending)
+
+
 def program_name(path: Path) -> str:
     """Return a program's name in a recipe file: its file name up to the first dot."""
     return path.name.split(".", 1)[0]

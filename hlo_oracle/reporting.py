@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hlo
 from hlo.errors import Error
@@ -13,6 +14,9 @@ from hlo.values import Value
 from hlo_oracle import peer_verdicts, reduction_progress
 from hlo_oracle.progress_line import ProgressLine
 from hlo_oracle.terminal import one_line
+
+if TYPE_CHECKING:
+    from fuzz.judge.failure import Against
 
 _TIMEOUT = 60.0  # seconds that one program may take
 
@@ -39,7 +43,21 @@ class Written:
 
 
 class NothingWrong(Error):
-    """Raised if the compiler compiles the program correctly, or does not take it."""
+    """Raised if nothing is wrong with what a compiler makes of a program."""
+
+
+class NotJudged(NothingWrong):
+    """Raised if there is nothing to judge: a compiler refuses the program, or it is undefined."""
+
+
+def no_failure(judge: Against, name: str) -> NothingWrong:
+    """Make the error for a program on which ``judge`` found no failure of the peer ``name``."""
+    why = one_line((judge.refusal or "").strip().partition("\n")[0])
+    if not why:
+        return NothingWrong(f"nothing is wrong with what {peer_verdicts.title(name)} makes of it")
+    if judge.is_refused:
+        why = f"{peer_verdicts.title(name)} does not take it: {why}"
+    return NotJudged(why)
 
 
 def report(
@@ -52,7 +70,8 @@ def report(
 ) -> Written:
     """Write a report on a program that ``against`` (a peer's name, or a command) gets wrong.
 
-    ``original`` is the program's own file, HLO text of the module by default. Raises NothingWrong.
+    ``original`` is the program's own file, HLO text of the module by default. Raises NothingWrong,
+    or NotJudged.
     """
     peer_verdicts.require(against)
     from fuzz.judge.failure import Against, Judged
@@ -64,10 +83,7 @@ def report(
         judge = Against(run, peer.budget, seed)
         failure = judge.failure(module, values)
         if failure is None:
-            refusal = one_line((judge.refusal or "").strip().partition("\n")[0])
-            raise NothingWrong(
-                f"{peer.budget.name} does not take it: {refusal}" if refusal else "nothing is wrong"
-            )
+            raise no_failure(judge, against)
         kept = judge.keeps(failure, module, values)
         with reduction_progress.peers_at_once(kept, peer, _TIMEOUT, given) as more:
             sources = (exact, judge.values)

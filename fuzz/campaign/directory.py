@@ -77,9 +77,9 @@ class Directory(Results):
         # As it is read back from the file: tuples become lists.
         plan, wanted = path / "campaign.json", json.loads(json.dumps(dict(facts)))
         if plan.exists():
-            found = json.loads(plan.read_text("utf-8"))
+            found = _facts(plan)
             if found != wanted:
-                raise ArgumentError(f"{plan} is of another campaign: {found}, not {wanted}")
+                raise ArgumentError(f"{path} is of another campaign: {_apart(found, wanted)}")
         else:
             atomic_files.write(plan, wanted)
 
@@ -194,3 +194,25 @@ def _read(path: Path) -> Chunk:
         return Chunk(tallies, dict(notes))
     except (AttributeError, RecursionError, TypeError, ValueError) as error:
         raise ArgumentError(f"{path} is no result of a chunk: {error}") from None
+
+
+def _facts(plan: Path) -> dict[str, Any]:
+    """Read the facts of a campaign; ArgumentError if the file holds none."""
+    try:
+        found = json.loads(plan.read_text("utf-8"))
+    except ValueError as error:
+        raise ArgumentError(f"{plan}: not the facts of a campaign: {error}") from error
+    if not isinstance(found, dict):
+        raise ArgumentError(f"{plan}: not the facts of a campaign")
+    return found
+
+
+def _apart(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Say in which facts two campaigns differ, with the values where they are short."""
+    parts = []
+    for name in sorted(found.keys() | wanted.keys()):
+        one, other = found.get(name), wanted.get(name)
+        if one != other:
+            is_short = not any(isinstance(x, list | dict) for x in (one, other))
+            parts.append(f"{name} {one}, not {other}" if is_short else f"other {name}")
+    return "; ".join(parts)

@@ -85,14 +85,15 @@ class Against:
 
     def __init__(self, run: Run, budget: Budget, seed: int = 0) -> None:
         self._run, self.budget, self._seed = run, budget, seed
-        self.refusal: str | None = None  # of the last program
+        self.refusal: str | None = None  # why the last program was not judged
+        self.is_refused = False  # whether the compiler does not take it
         self.counts: dict[str, int] = {}  # its elements of each verdict, where they were judged
 
     def failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
         """Return the compiler's failure on a program, or None: if it is right, refuses the program,
         or if the program is undefined. Raises Error if the interpreter has no result to compare
         with."""
-        self.counts = {}
+        self.counts, self.is_refused = {}, False
         why = undefined(module, arrays)
         if why is not None:  # and it is not run: it may damage the process
             self.refusal = f"the program means nothing: {why}"
@@ -114,7 +115,7 @@ class Against:
             exact = error
         asked, answer = self._answer(module, arrays)
         taken = None if asked is module else asked
-        self.refusal = answer.error
+        self.refusal, self.is_refused = answer.error, answer.error is not None
         if answer.crash is not None:
             return replace(ended(answer.crash), taken=taken)
         if answer.outputs is None:

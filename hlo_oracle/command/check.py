@@ -150,8 +150,17 @@ def _dumps(directories: list[Path], options: argparse.Namespace) -> int:
 
 def _files(files: list[Path], options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as directory:
+        given = _standard_input(Path(directory)) if Path("-") in files else None
+        files = [given if given and str(file) == "-" else file for file in files]
         jobs = [_job(file, options, Path(directory) / f"{n}.npz") for n, file in enumerate(files)]
         return _report(_once_with_sums(jobs) if options.same else jobs, options)
+
+
+def _standard_input(directory: Path) -> Path:
+    """Write standard input to a file, as it is read in other processes; return its path."""
+    file = directory / "stdin"
+    file.write_bytes(programs.read_bytes(Path("-")))
+    return file
 
 
 def _once_with_sums(jobs: list[Job]) -> list[Job]:
@@ -228,6 +237,10 @@ def _report(jobs: list[Job], options: argparse.Namespace) -> int:
         if comparisons and not options.json:
             console.print(summary(comparisons))
         statuses += [comparison.status for comparison in comparisons]
+    refused = [row for row in rows if row.refused is not None]
+    if refused and not any(row.verdicts or row.peer_crash for row in rows):
+        print(f"hlo: nothing was judged: {refused[0].refused}", file=sys.stderr)
+        statuses.append(2)
     return _worst(*statuses)
 
 

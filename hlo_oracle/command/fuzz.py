@@ -4,13 +4,14 @@ Programs are drawn by chunks; chunk n of a seed is always the same. DIR keeps wh
 the same command goes on where it ended, and so that processes of many such commands work together.
 Findings are told apart by oracle, kind and opcodes; each has a folder in DIR/findings with the
 program reduced, its arguments, and what is wrong. Exit status: 0 nothing found, 1 findings, 2 bad
-input.
+input, or no program was judged.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -95,7 +96,18 @@ def main(options: argparse.Namespace) -> int:
             if ": " in name:
                 print(f"  {name}: {count:,}")
         campaign_progress.print_findings(found, options.corpus)
+    if not found and all(_is_left_out(total, name) for name in plan.oracles):
+        print("hlo: nothing was judged: all programs were left out", file=sys.stderr)
+        return 2
     return 1 if found else 0
+
+
+def _is_left_out(total: Chunk, oracle: str) -> bool:
+    """Test whether an oracle said nothing of any program, as a command that always fails."""
+    said = [
+        name for name, count in total.counts.items() if count and name.startswith(f"{oracle}: ")
+    ]
+    return bool(said) and all(name.startswith(f"{oracle}: left out") for name in said)
 
 
 def _plan(options: argparse.Namespace) -> Plan:

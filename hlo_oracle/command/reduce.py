@@ -27,7 +27,9 @@ from hlo.values import Value
 from hlo_oracle import arguments, option_types, peer_verdicts, reduction_progress
 from hlo_oracle.loading import programs
 from hlo_oracle.peer_verdicts import PEERS
+from hlo_oracle.program_paths import beside
 from hlo_oracle.progress_line import progress_line
+from hlo_oracle.reporting import no_failure
 
 if TYPE_CHECKING:
     from fuzz.reducer.search import IsInteresting
@@ -83,7 +85,7 @@ def main(options: argparse.Namespace) -> int:
                 line=progress_line(options),
                 at_once=at_once,
             )
-    output = options.output or options.file.with_suffix(".reduced.hlo")
+    output = options.output or beside(options.file.with_suffix(""), ".reduced.hlo")
     with of_file(output):
         output.write_text(hlo.format(small), "utf-8")
     archive.write(output.with_suffix(".npz"), archive.numbered(arrays))
@@ -109,7 +111,7 @@ def _against(
         judge = Against(run, peer.budget, options.seed or 0)
         failure = judge.failure(module, values)
         if failure is None:
-            raise ArgumentError(f"nothing is wrong with what {peer.budget.name} gives")
+            raise no_failure(judge, name)
         kept, sources = judge.keeps(failure, module, values), (exact, judge.values)
         with reduction_progress.peers_at_once(kept, peer, _TIMEOUT, options) as more:
             return reduction_progress.reduced(

@@ -6,7 +6,8 @@ undetermined, proven wrong, a crash, without meaning, refused by the compiler, o
 fails is reduced, told apart by what is left (the instruction to blame, its types, the kind of the
 wrong number), and for XLA by the passes without which it does not fail. DIR keeps what is done, so
 that the same command goes on where it ended; DIR/triage.md has the tables and DIR/findings a
-folder with a report for each group. Exit status: 0 nothing is wrong, 1 something is, 2 bad input.
+folder with a report for each group. Exit status: 0 nothing is wrong, 1 something is, 2 bad
+input, or no program was judged.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 
 
 # In the order of a summary.
+_JUDGED = ("legal", "undetermined", "wrong", "crash")
 _VERDICTS = (
-    *("legal", "undetermined", "wrong", "crash"),
+    *_JUDGED,
     *("without meaning", "refused", "not read"),
 )
 
@@ -79,7 +81,12 @@ def main(options: argparse.Namespace) -> int:
         print()
     else:
         _print(total, groups, options.state)
-    return 1 if groups else 0
+    if groups:
+        return 1
+    if total.counts["programs"] and not any(total.counts[what] for what in _JUDGED):
+        print(f"hlo: nothing was judged: {_line(total)}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def _line(total: Chunk) -> str:

@@ -96,7 +96,7 @@ def read_program(path: Path, elided: str | None = None, name: str | None = None)
     if path.is_dir():
         path = _stage(path, name)
     with _named(path):
-        return of_bytes(_bytes(path), elided)
+        return of_bytes(read_bytes(path), elided)
 
 
 def of_bytes(data: bytes, elided: str | None = None) -> Program:
@@ -142,7 +142,7 @@ def of_module(module: Module, text: str, elided: str | None = None) -> Program:
     return Program(made, hlo.format(made), (note,))
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
     """Read a file, or standard input."""
     if str(path) == "-":
         stream = getattr(sys.stdin, "buffer", None) or io.BytesIO(sys.stdin.read().encode())

@@ -124,8 +124,7 @@ class Triager:
             kind = found.suspects[0].kind
             return (CRASH if kind.startswith((failure.CRASH, failure.HANG)) else WRONG), kind
         if against.refusal is not None:
-            is_open = against.refusal.startswith(("the program means", "the result is open"))
-            return (MEANINGLESS if is_open else REFUSED), against.refusal
+            return (REFUSED if against.is_refused else MEANINGLESS), against.refusal
         if against.counts.get(UNDETERMINED):
             return UNDETERMINED, peer_verdicts.described([*against.counts.items()])
         outcomes = [x for x in found.counts if x.startswith(f"{ORACLE}: left out")]

@@ -57,6 +57,7 @@ def _files(place: Path) -> None:
     np.savez(place / "wide.npz", x=wide, y=three)
     np.savez(place / "long.npz", x=np.zeros(4, np.float32), y=three)
     np.savez(place / "whole.npz", x=np.zeros(3, np.int32), y=three)
+    np.savez(place / "records.npz", x=np.zeros(3, [("a", "f4")]), y=three)
     np.savez(place / "objects.npz", x=np.array([{1}, 2, 3], object), y=three)
     (place / "cut.npz").write_bytes((place / "good.npz").read_bytes()[:99])
 
@@ -111,6 +112,10 @@ ROWS = [
         "check add.hlo --args good.npz --results one.npz --budget tpu",
         "hlo check: argument --budget: no budget is named 'tpu'; there are exact, fast, unknown,"
         " XLA:CPU 0.10, XLA:GPU, XLA:TPU, a rewriting",
+    ),
+    Row(
+        "run add.hlo --args records.npz",
+        "hlo: records.npz: an array of records (of a), where f32[3] is expected",
     ),
     # recipes
     Row("run add.hlo --recipe other.json", "hlo: other.json: no recipe for 'add'"),

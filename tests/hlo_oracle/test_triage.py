@@ -94,7 +94,7 @@ def test_what_cannot_be_evaluated_here_is_no_fault_of_the_compiler(
     text = "HloModule m\nENTRY e { c = f32[4] constant({...})\n ROOT y = f32[4] sine(c) }\n"
     (tmp_path / "m.hlo").write_text(text)
     status, found = triaged([tmp_path / "m.hlo"], tmp_path / "state", capsys)
-    assert (status, found["groups"]) == (0, [])
+    assert (status, found["groups"]) == (2, [])
     verdict, why = found["programs"]["m.hlo"]
     assert verdict == "not read" and "was left out of the text" in why
     words = ["--state", str(tmp_path / "filled"), "--workers", "0", "--elided", "zeros"]

@@ -71,7 +71,7 @@ class Checks:
             examined = peer_verdicts.examined(
                 run, peer.budget, module, text, values, exact=exact, seed=0
             )
-            by = peer.budget.name if against == "xla" else against
+            by = peer_verdicts.title(against)
             judged = verdicts.verdict(module.name, by, examined, (), module, values)
         except (Error, OSError) as error:
             if isinstance(error, OSError):  # of pipes: its processes are gone
