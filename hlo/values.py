@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo.errors import ArgumentError
 from hlo.types import Shape, TupleShape, element_type_of
 
 Array = np.ndarray[Any, Any]  # of any shape and element type
@@ -18,6 +19,13 @@ def zeros_of(dims: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """Make an array of zeros, or of NaN in f8e8m0fnu, which has no zero."""
     # Converted, not made of zero bytes, which are the number 2**-127 in f8e8m0fnu.
     return np.full(dims, np.zeros((), np.int8).astype(dtype))
+
+
+def require_no_mask(value: Any) -> None:
+    """Raise ArgumentError for an array with masked elements: a program has no masks, and would
+    compute with the numbers below this one."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ArgumentError("an array has masked elements: give a.filled(number), or a.data")
 
 
 def without_spare_bits(array: Array) -> Array:

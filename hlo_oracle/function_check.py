@@ -13,7 +13,7 @@ import interp
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.seeds import whole_seed
-from hlo.values import Array, Value
+from hlo.values import Array, Value, require_no_mask
 from hlo_oracle import arguments as drawing
 from hlo_oracle import peer_verdicts, verdicts
 from hlo_oracle.frontends import jax_functions
@@ -94,7 +94,7 @@ def check(
         peer = peer_verdicts.peer(name)
         used, made_by = (
             budget_named(budget, peer.budget),
-            peer.budget.name if name == "xla" else name,
+            peer_verdicts.title(name),
         )
         with peer.start(_TIMEOUT) as run:
             examined = peer_verdicts.examined(
@@ -117,6 +117,8 @@ def _require_no_parameters(module: Module) -> None:
 def _values(module: Module, given: Sequence[Any] | None, seed: int) -> tuple[Value, ...]:
     if given is None or (not given and module.entry.parameters):
         return drawing.from_seed(module, seed)
+    for x in given:
+        require_no_mask(x)
     return tuple(x if isinstance(x, tuple) else np.asarray(x) for x in given)
 
 

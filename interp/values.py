@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hlo.types import ArrayShape, Shape, TupleShape
-from hlo.values import without_spare_bits, zeros_of
+from hlo.values import require_no_mask, without_spare_bits, zeros_of
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
 
@@ -32,9 +32,14 @@ def mapped(function: Callable[[Value], Value], value: Value) -> Value:
 
 def from_caller(value: Value) -> Value:
     """Convert numbers and lists of a caller to arrays: views, which :func:`own` copies."""
-    return mapped(
-        lambda array: None if array is None else without_spare_bits(np.asarray(array)).view(), value
-    )
+    return mapped(_array_from_caller, value)
+
+
+def _array_from_caller(value: Value) -> Value:
+    if value is None:
+        return None
+    require_no_mask(value)
+    return without_spare_bits(np.asarray(value)).view()
 
 
 def conforms(value: Value, shape: Shape) -> bool:

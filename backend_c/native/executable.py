@@ -250,10 +250,13 @@ def require_threads(threads: int) -> None:
 def _entry(library: LoadedLibrary, number: int | None, threads: int | None) -> Entry:
     """Return a library's entry point, with OpenMP's number of threads set around each call."""
     entry: Entry = library.entry(number)
-    if threads is None:
-        return entry
     choose = library.function("omp_set_num_threads", "void (*)(int)")
     chosen = library.function("omp_get_max_threads", "int (*)(void)")
+    if threads is None:
+        # Of its environment OpenMP takes any number, and ends the process where it has no memory.
+        if chosen is not None and chosen() > most_threads():
+            raise ArgumentError(f"OMP_NUM_THREADS={chosen()}: from 1 to {most_threads()}")
+        return entry
     if choose is None or chosen is None:  # without OpenMP there is nothing to set
         return entry
 

@@ -16,7 +16,7 @@ from backend_c.native.marshalling import Memory, Value, described
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape, array_leaves
-from hlo.values import Array
+from hlo.values import Array, require_no_mask
 
 _FFI = cffi.FFI()
 _ADDRESS = _FFI.typeof("uintptr_t")
@@ -105,6 +105,7 @@ def _unfit(shape: ArrayShape, value: Any, written: bool) -> str:
         return f"{shape} {_CONVERTED}"
     if not isinstance(value, np.ndarray):
         return f"expected an array {shape}, got {described(value)}"
+    require_no_mask(value)
     if value.dtype != expected or value.shape != shape.dims:
         return f"expected {shape}, got {described(value)}"
     if not (value.flags.c_contiguous and value.flags.aligned):

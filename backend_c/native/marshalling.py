@@ -16,7 +16,7 @@ from backend_c.native.recycled_memory import POOL
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape
-from hlo.values import Array, unflattened, without_spare_bits
+from hlo.values import Array, require_no_mask, unflattened, without_spare_bits
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
 
@@ -127,6 +127,7 @@ def _array(value: Value) -> Array | None:
     """Convert anything that NumPy takes for an array; None for others, and for tuples."""
     if value is None or isinstance(value, tuple):
         return None
+    require_no_mask(value)
     try:
         return np.asarray(value)
     except (ValueError, TypeError):  # lists of different lengths, objects of other libraries

@@ -1,0 +1,70 @@
+"""What the doors of Python refuse, or state, of the arguments and the environment of a run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT, has_c_compiler
+
+import hlo_oracle as ho
+from hlo.errors import ArgumentError
+
+ADD = """HloModule add
+ENTRY main {
+  x = f32[3] parameter(0)
+  ROOT sum = f32[3] add(x, x)
+}
+"""
+needs_c = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+_MASKED = "an array has masked elements"
+
+
+def _masked(mask: list[bool]) -> np.ma.MaskedArray:
+    return np.ma.MaskedArray(np.array([1, 2, 3], np.float32), mask=mask)
+
+
+def test_a_mask_is_not_dropped() -> None:
+    masked = _masked([False, True, False])
+    with pytest.raises(ArgumentError, match=_MASKED):
+        ho.run(ADD, masked)
+    with pytest.raises(ArgumentError, match=_MASKED):
+        ho.check(ADD, masked, results=[np.zeros(3, np.float32)])
+    assert ho.run(ADD, masked.filled(7)).tolist() == [2, 14, 6]
+    assert ho.run(ADD, _masked([False] * 3)).tolist() == [2, 4, 6]  # there is nothing to drop
+
+
+@needs_c
+def test_c_drops_no_mask() -> None:
+    executable, masked = ho.compile(ADD), _masked([False, True, False])
+    for call in (executable, executable.bind):
+        with pytest.raises(ArgumentError, match=_MASKED):
+            call(masked)
+
+
+_COMPILED = """
+import hlo_oracle as ho
+try:
+    ho.compile("HloModule a\\nENTRY m { ROOT c = f32[] constant(1) }")
+except ho.Error as error:
+    print(error)
+else:
+    print("without OpenMP")
+"""
+
+
+@needs_c
+@pytest.mark.parametrize("count", [100_000, 10**9])
+def test_too_many_threads_in_the_environment(count: int) -> None:
+    """OpenMP ends the process, or its threads do by a signal."""
+    done = subprocess.run(
+        [sys.executable, "-c", _COMPILED],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": str(count)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith((f"OMP_NUM_THREADS={count}: from 1 to ", "without OpenMP"))
