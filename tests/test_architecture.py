@@ -297,11 +297,12 @@ def is_assigned(node: ast.AST) -> TypeGuard[ast.Attribute]:
 
 
 # Of NumPy's arrays and of functions; of JAX's functions and arrays, of the options of jaxlib's
-# printer, of entries of archives.
+# printer, of entries of archives, of Python's streams.
 FOREIGN = {"real", "imag", "writeable", "__doc__"}
 OPTIONS = {
     "fuzz/peers/xla.py": {"env_option_overrides", "print_large_constants"},
     "bench/programs/make.py": {"print_large_constants"},
+    "hlo_oracle/command/process.py": {"stdout"},
     "hlo_oracle/frontends/jax_functions.py": {"print_large_constants"},
     "hlo_oracle/frontends/pjrt/callbacks.py": {"emit_python_callback", "xb", "xla_bridge"},
     "hlo_oracle/frontends/pjrt/host_arrays.py": {"__dlpack__", "__dlpack_device__"},

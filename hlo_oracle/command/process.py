@@ -52,8 +52,7 @@ class _Output(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            error.filename = "standard output"
-            raise
+            raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def _name_output() -> None:

@@ -92,7 +92,7 @@ def test_a_budget_needs_results_to_judge(place: Path, capsys: pytest.CaptureFixt
     ["run", "emit add.hlo -o", "run add.hlo --save", "check add.hlo --results", "fuzz --corpus"],
 )
 def test_a_name_of_nothing(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """As that of a variable of a shell that is not set: it is not the current directory."""
+    """An empty name, as of a variable that is not set, is not the current directory."""
     assert status([*words.split(), ""]) == 2
     assert capsys.readouterr().err.endswith(": '' names nothing\n")
 
