@@ -52,6 +52,14 @@ def test_types_are_promoted_by_kind_first(operands: list[Any], expected: str) ->
         assert common_type(*operands) == expected
 
 
+def test_a_correction_of_a_variance_may_be_a_fraction() -> None:
+    x = numbers(5, 3)
+    expected = np.square(x - x.mean(0)).sum(0) / 3.7
+    assert np.allclose(of("var", F32, x, [0], 1.3), expected)  # that of prims has it third
+    assert np.allclose(of("var.correction", F32, x, [0], correction=1.3), expected)
+    assert np.allclose(of("var.dim", F32, x, [0], True), x.var(0, ddof=1))
+
+
 def test_quotients_are_rounded_as_asked() -> None:
     x = np.array([-7, 7, -6], I64)
     assert of("div.Tensor", F32, x, 2).tolist() == [-3.5, 3.5, -3]

@@ -89,8 +89,8 @@ def _variance(
 ) -> Any:
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
-    if unbiased is not None:
-        correction = int(unbiased)
+    if unbiased is not None:  # of prims.var it is the correction, perhaps a fraction
+        correction = unbiased
     return _moments(x, dim, correction, keepdim)
 
 
