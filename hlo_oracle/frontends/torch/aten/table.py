@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hlo_oracle.frontends.torch.aten import (
+    bessel,
     contraction,
     counting,
     ctc,
@@ -10,10 +11,12 @@ from hlo_oracle.frontends.torch.aten import (
     distances,
     elementwise,
     embedding_bag,
+    gamma,
     indexing,
     linear_algebra,
     losses,
     order_statistics,
+    polynomials,
     pooling,
     quantization,
     reductions,
@@ -24,7 +27,7 @@ from hlo_oracle.frontends.torch.aten.promotion import Operation
 _FAMILIES = (
     elementwise, reductions, data_movement, indexing, contraction, pooling, linear_algebra,
     order_statistics, counting, embedding_bag, distances, quantization, resampling,
-    losses, ctc,
+    losses, ctc, bessel, gamma, polynomials,
 )  # fmt: skip
 _OPS: dict[str, Operation] = {
     name: operation for family in _FAMILIES for name, operation in family.OPS.items()
