@@ -127,3 +127,29 @@ def test_gradients_of_samples_are_slopes(padding: int) -> None:
         )
         assert beyond[0] is None
         assert not beyond[1].any()
+
+
+@pytest.mark.parametrize(("kind", "half"), [("bilinear", 1), ("bicubic", 2), ("lanczos", 3)])
+@pytest.mark.parametrize(("size", "count"), [(17, 5), (9, 8), (4, 11)])
+def test_an_antialiased_interpolation_averages_as_much_as_it_shrinks(
+    kind: str, half: int, size: int, count: int
+) -> None:
+    def weight(x: Any) -> Any:
+        if kind == "bilinear":
+            return 1 - x
+        if kind == "lanczos":
+            return np.sinc(x) * np.sinc(x / 3)
+        return np.where(x < 1, 1.5 * x**3 - 2.5 * x**2 + 1, -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2)
+
+    matrix = np.zeros((count, size))
+    width = max(size / count, 1)
+    for n in range(count):
+        distance = np.abs(np.arange(size) + 0.5 - (n + 0.5) * size / count) / width
+        matrix[n] = np.where(distance < half, weight(distance), 0)
+        matrix[n] /= matrix[n].sum()
+    x = numbers(2, 3, size, size)
+    found = of(f"_upsample_{kind}2d_aa", x, [count, size], False)
+    assert np.allclose(found, matrix @ x, atol=1e-5)
+    gradient = numbers(2, 3, count, size)
+    back = of(f"_upsample_{kind}2d_aa_backward", gradient, [count, size], [2, 3, size, size], False)
+    assert np.allclose(back, matrix.T @ gradient, atol=1e-5)

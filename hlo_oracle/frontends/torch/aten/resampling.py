@@ -7,7 +7,8 @@ ATen/native/UpSample.h and GridSamplerUtils.h.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -73,10 +74,49 @@ def _nearest_taps(is_exact: bool) -> Any:
 
 
 def _resampled(x: Any, dim: int, taps: Taps) -> Any:
-    """Sum taps along a dimension."""
-    sizes = [-1 if n == dim else 1 for n in range(x.ndim)]
-    parts = [jnp.take(x, index, dim) * weight.reshape(sizes) for index, weight in taps]
+    """Sum taps along a dimension; those of matrices of indices have a row for each result."""
+    after = (1,) * (x.ndim - dim - 1)
+    parts = []
+    for index, weight in taps:
+        part = jnp.take(x, index, dim) * weight.reshape(weight.shape + after)
+        parts.append(jnp.sum(part, axis=dim + 1) if index.ndim > 1 else part)
     return sum(parts[1:], parts[0])
+
+
+_FILTERS: dict[str, tuple[int, Callable[[Any], Any]]] = {  # half of the support, weight by distance
+    "linear": (1, lambda x: jnp.maximum(1 - x, 0)),
+    "cubic": (2, lambda x: _cubic_filter(x, -0.5)),
+    "lanczos": (3, lambda x: jnp.where(x < 3, jnp.sinc(x) * jnp.sinc(x / 3), 0)),
+}
+
+
+def _cubic_filter(x: Any, a: float) -> Any:
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = (((x - 5) * x + 8) * x - 4) * a
+    return jnp.where(x < 1, near, jnp.where(x < 2, far, 0))
+
+
+def _antialiased_taps(kind: str) -> Any:
+    """Make taps of a filter that is as wide as the elements of the result."""
+    half, filtered = _FILTERS[kind]
+
+    def taps(size: int, count: int, align: bool, scale: float | None, dtype: Any) -> Taps:
+        if align:
+            ratio = (size - 1) / (count - 1) if count > 1 else 0.0
+        else:
+            ratio = 1 / scale if scale else size / count
+        width = max(ratio, 1.0)
+        step, reach = jnp.asarray(ratio, dtype), jnp.asarray(half * width, dtype)
+        centre = step * (lax.iota(dtype, count) + 0.5)
+        begin = jnp.maximum((centre - reach + 0.5).astype("int64"), 0)
+        end = jnp.minimum((centre + reach + 0.5).astype("int64"), size)
+        index = begin[:, None] + lax.iota("int64", 2 * math.ceil(half * width) + 1)
+        distance = jnp.abs(index.astype(dtype) - centre[:, None] + 0.5) / jnp.asarray(width, dtype)
+        weight = jnp.where(index < end[:, None], filtered(distance), 0)
+        weight = weight / jnp.sum(weight, axis=1, keepdims=True)
+        return [(jnp.minimum(index, size - 1), weight.astype(dtype))]
+
+    return taps
 
 
 def _upsample(taps: Any, has_corners: bool, x: Any, output_size: Sequence[int], *rest: Any) -> Any:
@@ -202,6 +242,20 @@ def _backward(taps: Any, has_corners: bool = True) -> Operation:
     return unpromoted(partial(_upsample_backward, taps, has_corners))
 
 
+_ANTIALIASED = (("bilinear", "linear"), ("bicubic", "cubic"), ("lanczos", "lanczos"))
+
+
+def _antialiased(kind: str) -> Operation:
+    """Make an interpolation with a filter; that of ``uint8`` has weights of 16 bits in ATen."""
+
+    def operation(result: Any, x: Any, *rest: Any) -> Any:
+        if not jnp.issubdtype(x.dtype, jnp.floating):
+            raise NotImplementedError(f"an antialiased interpolation of {x.dtype}")
+        return _upsample(_antialiased_taps(kind), True, x, *rest)
+
+    return operation
+
+
 OPS: dict[str, Operation] = {
     "grid_sampler_3d": unpromoted(_grid_sampler),
     "grid_sampler_2d_backward": unpromoted(_grid_sampler_backward),
@@ -221,4 +275,9 @@ OPS: dict[str, Operation] = {
     "_upsample_nearest_exact1d_backward": _backward(_nearest_taps(True), has_corners=False),
     "_upsample_nearest_exact2d_backward": _backward(_nearest_taps(True), has_corners=False),
     "_upsample_nearest_exact3d_backward": _backward(_nearest_taps(True), has_corners=False),
+    **{f"_upsample_{name}2d_aa": _antialiased(kind) for name, kind in _ANTIALIASED},
+    **{
+        f"_upsample_{name}2d_aa_backward": _backward(_antialiased_taps(kind))
+        for name, kind in _ANTIALIASED
+    },
 }
