@@ -236,3 +236,38 @@ def test_frequencies_of_transforms() -> None:
         expected = np.fft.fftfreq(count, 0.5)
         assert np.allclose(of("fft_fftfreq", F32, count, 0.5), expected)
         assert np.allclose(of("fft_rfftfreq", F32, count, 0.5), np.fft.rfftfreq(count, 0.5))
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_rows_after_the_end_of_the_last_bag_do_not_count(mode: int) -> None:
+    table, indices, offsets = numbers(6, 3), np.array([1, 4, 0, 2, 5]), np.array([0, 1, 3])
+    result, bags, sizes, best = of(
+        "_embedding_bag", F32, table, indices, offsets, False, mode, False, None, True
+    )
+    reduced = (np.sum, np.mean, np.max)[mode]
+    expected = [reduced(table[indices[a:b]], axis=0) for a, b in pairwise(offsets)]
+    assert np.allclose(result, expected) and sizes.tolist() == [1, 2]
+    gradient = np.ones((2, 3), F32)
+    found = of(
+        "_embedding_bag_backward", F32, gradient, indices, offsets, bags, sizes, best, 6, False,
+        mode, False, None,
+    )  # fmt: skip
+    assert found.sum() == pytest.approx(9 if mode == 0 else 6)
+    assert not found[[2, 3, 5]].any()
+
+
+def test_gradients_of_factors_find_bags_that_are_not_given() -> None:
+    table, indices, offsets = numbers(6, 3), np.array([1, 4, 4, 2]), np.array([0, 3])
+    gradient, none = numbers(2, 3), np.zeros(0, I64)
+    expected = (gradient[[0, 0, 0, 1]] * table[indices]).sum(1)
+    rest = gradient, table, indices, offsets, none, 0
+    name = "_embedding_bag_per_sample_weights_backward"
+    assert np.allclose(of(name, F32, *rest), expected, atol=1e-6)
+    padded = of(name, F32, *rest, 4)
+    assert padded[[1, 2]].tolist() == [0, 0] and np.isclose(padded[0], expected[0])
+    factors = np.array([1, 2, 3, 4], F32)
+    found = of(
+        "_embedding_bag_backward", F32, gradient, indices, offsets, none, none, none, 6, False, 0,
+        False, factors,
+    )  # fmt: skip
+    assert np.allclose(found[4], 5 * gradient[0]) and np.allclose(found[2], 4 * gradient[1])
