@@ -21,7 +21,7 @@ from hlo.errors import Unsupported
 from hlo_oracle.frontends.torch import control_flow
 from hlo_oracle.frontends.torch.aten import table
 from hlo_oracle.frontends.torch.aten.promotion import is_array
-from hlo_oracle.frontends.torch.tensors import array_of, numpy_type
+from hlo_oracle.frontends.torch.tensors import array_of, has_type, numpy_type
 
 _IGNORED = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
 _MODULES = (operator, math, builtins, torch)  # of functions on numbers, symbolic ones in torch
@@ -107,7 +107,8 @@ def reason_against(node: Node) -> str | None:
         return "no conversion to HLO"
     if name == "linalg_cholesky_ex" and _is_read(node, 1):
         return "the order of the first minor that is not positive"
-    return next(filter(None, map(_reason_against_result, values_of(node))), None)
+    given = [x for operand in nodes_in((node.args, node.kwargs)) for x in values_of(operand)]
+    return next(filter(None, map(_reason_against_tensor, [*values_of(node), *given])), None)
 
 
 def _reason_against_functions(node: Node) -> str | None:
@@ -120,17 +121,19 @@ def _reason_against_functions(node: Node) -> str | None:
         for inner in computing(graph.graph):
             if (why := reason_against(inner)) is not None:
                 return f"{op_name(inner)} inside: {why}"
-    return next(filter(None, map(_reason_against_result, values_of(node))), None)
+    return next(filter(None, map(_reason_against_tensor, values_of(node))), None)
 
 
-def _reason_against_result(value: object) -> str | None:
-    """Return why a result cannot be an array; None if it can, or is no tensor."""
+def _reason_against_tensor(value: object) -> str | None:
+    """Return why a value cannot be an array; None if it can, or is no tensor."""
     if not isinstance(value, torch.Tensor):
         return None
     if value.device.type != "cpu":
         return f"on {value.device}"
     if value.layout is not torch.strided or value.is_nested or value.is_quantized:
         return f"a tensor of layout {value.layout}"
+    if not has_type(value.dtype):
+        return f"{value.dtype} has no type in HLO"
     return None
 
 

@@ -38,6 +38,11 @@ def numpy_type(dtype: torch.dtype) -> Any:
     return found
 
 
+def has_type(dtype: torch.dtype) -> bool:
+    """Test for a torch type that NumPy has."""
+    return dtype in _KNOWN
+
+
 def array_of(tensor: Any) -> Array:
     """View a CPU tensor's memory as an array, with its strides, without a copy.
 

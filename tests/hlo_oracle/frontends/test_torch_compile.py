@@ -315,3 +315,14 @@ def test_a_matrix_without_a_cholesky_factor_is_an_error() -> None:
     assert [node.op for node in ho.torch.explain().eager] == ["with_effects"]  # the check
     with pytest.raises(torch.linalg.LinAlgError, match="not positive-definite"):
         chosen(-x)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning")
+def test_an_argument_of_a_type_that_hlo_lacks_is_read_by_pytorch() -> None:
+    def widened(x: Any) -> Any:
+        return x.to(torch.complex64) * 2 + 1
+
+    x = torch.tensor([1 + 2j, -3j]).to(torch.complex32)
+    torch.testing.assert_close(compiled(widened)(x), widened(x))
+    (left,) = ho.torch.explain().eager
+    assert (left.op, left.why) == ("aten._to_copy.default", "torch.complex32 has no type in HLO")
