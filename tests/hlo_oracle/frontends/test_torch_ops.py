@@ -250,3 +250,41 @@ def test_a_row_that_is_masked_as_a_whole_attends_to_nothing() -> None:
             0.0, False, attn_mask=given,
         )  # fmt: skip
         assert np.isfinite(gradients).all() and not gradients[0][0, 0, 1].any()
+
+
+def test_an_array_of_no_dimensions_is_a_window() -> None:
+    x = np.asarray(3, F32)
+    assert of("unfold", F32, x, 0, 1, 1).tolist() == [3]
+    assert of("unfold", F32, x, 0, 0, 1).shape == (0,)
+    assert of("multilabel_margin_loss_forward", F32, x, np.asarray(0), 1)[1].shape == ()
+
+
+def test_a_copy_of_a_part_may_begin_at_its_distance_from_the_end() -> None:
+    x = np.arange(12).reshape(3, 4)
+    assert of("narrow_copy", I64, x, -1, 1, 2).tolist() == x[:, 1:3].tolist()
+    assert of("narrow_copy", I64, x, 0, -2, 2).tolist() == x[1:].tolist()
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_gradients_of_a_weight_and_its_norm(dim: int) -> None:
+    v, gradient = numbers(3, 4), numbers(3, 4)[::-1]
+    norm = np.sqrt(np.square(v).sum(1 - dim, keepdims=True))
+    g = 2 * np.ones_like(norm)
+    found = of("_weight_norm_interface_backward", F32, gradient, v, g, norm, dim)
+    assert np.allclose((found[0] * v).sum(1 - dim), 0, atol=1e-5)  # its length does not count
+    assert np.allclose(found[1], (gradient * v).sum(1 - dim, keepdims=True) / norm, rtol=1e-5)
+    assert np.allclose(found[0], 2 / norm * (gradient - v * found[1] / norm), rtol=1e-4)
+
+
+def test_gradients_at_a_mask_are_those_of_the_first_elements() -> None:
+    mask = np.array([[True, False], [True, True]])
+    gradient = np.array([[1, 2], [3, 4]], F32)
+    found = of("masked_scatter_backward", F32, gradient, mask, [2, 3])
+    assert found.tolist() == [[1, 3, 4], [0, 0, 0]]
+
+
+def test_the_slopes_of_a_randomized_leaky_relu_are_its_noise() -> None:
+    gradient, x, noise = np.array([2, 2], F32), np.array([-1, 1], F32), np.array([0.5, 1], F32)
+    rest = gradient, x, noise, 0.25, 0.75
+    assert of("rrelu_with_noise_backward", F32, *rest, True, False).tolist() == [1, 2]
+    assert of("rrelu_with_noise_backward", F32, *rest, False, False).tolist() == [1, 2]

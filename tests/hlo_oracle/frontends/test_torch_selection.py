@@ -238,6 +238,18 @@ def test_frequencies_of_transforms() -> None:
         assert np.allclose(of("fft_rfftfreq", F32, count, 0.5), np.fft.rfftfreq(count, 0.5))
 
 
+def test_a_histogram_of_bins_of_one_width_is_that_of_numpy() -> None:
+    x = numbers(50)
+    for bounds in (None, (-1, 2)):
+        expected = np.histogram(x, 7, bounds)
+        counts, edges = of("histogram.bin_ct", F32, x, 7, range=bounds)
+        assert counts.tolist() == expected[0].tolist() and np.allclose(edges, expected[1])
+    same = of("histogram.bin_ct", F32, np.ones(3, F32), 2)
+    assert (same[0].tolist(), same[1].tolist()) == ([0, 3], [0.5, 1, 1.5])
+    density = of("histogram.bin_ct", F32, x, 7, density=True)[0]
+    assert np.allclose(density, np.histogram(x, 7, density=True)[0])
+
+
 @pytest.mark.parametrize("mode", [0, 1, 2])
 def test_rows_after_the_end_of_the_last_bag_do_not_count(mode: int) -> None:
     table, indices, offsets = numbers(6, 3), np.array([1, 4, 0, 2, 5]), np.array([0, 1, 3])

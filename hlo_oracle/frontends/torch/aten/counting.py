@@ -45,6 +45,22 @@ def _histogram(
     return counts, edges
 
 
+def _histogram_of_bins(
+    result: Any, x: Any, bins: int, *, range: Any = None, **named: Any
+) -> tuple[Any, Any]:
+    """Count elements in bins of one width, by default from the least element to the largest."""
+    if range is not None:
+        low, high = (jnp.asarray(end, x.dtype) for end in range)
+    elif x.size:
+        low, high = jnp.min(x), jnp.max(x)
+    else:
+        low, high = jnp.zeros((), x.dtype), jnp.ones((), x.dtype)
+    low, high = jnp.where(low == high, low - 0.5, low), jnp.where(low == high, high + 0.5, high)
+    step, at = (high - low) / bins, jnp.arange(bins + 1)
+    edges = jnp.where(at < (bins + 1) // 2, low + step * at, high - step * (bins - at))
+    return _histogram(result, x, edges.astype(x.dtype), **named)
+
+
 def _repeats(result: Any, repeats: Any, *, output_size: int | None = None) -> Any:
     """Repeat each index of ``repeats`` as often as it says."""
     if output_size is None:
@@ -65,6 +81,7 @@ def _nonzero_static(result: Any, x: Any, *, size: int, fill_value: int = -1) -> 
 OPS: dict[str, Operation] = {
     "histc": typed(_histc),
     "histogram.bins_tensor": typed(_histogram),
+    "histogram.bin_ct": typed(_histogram_of_bins),
     "nonzero_static": typed(_nonzero_static),
     "repeat_interleave.Tensor": typed(_repeats),
 }

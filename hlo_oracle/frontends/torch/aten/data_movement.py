@@ -213,8 +213,15 @@ def _copy(result: Any, x: Any, source: Any, *rest: Any) -> Any:
     return jnp.broadcast_to(jnp.asarray(source, result), x.shape)
 
 
+def _narrow(x: Any, dim: int, start: int, length: int) -> Any:
+    first = start % x.shape[dim] if start < 0 else start
+    return lax.slice_in_dim(x, first, first + length, axis=dim % x.ndim)
+
+
 def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
     """Extract windows along a dimension, their elements in a new last dimension."""
+    if not x.ndim:
+        return x.reshape(1)[:size]
     dim %= x.ndim
     count = (x.shape[dim] - size) // step + 1
     parts = [_slice(x, dim, n, n + (count - 1) * step + 1, step) for n in range(size)]
@@ -271,6 +278,7 @@ OPS: dict[str, Operation] = {
     "split_with_sizes": unpromoted(_split),
     "unbind": unpromoted(_unbind),
     "unfold": unpromoted(_unfold),
+    "narrow_copy": unpromoted(_narrow),
     "flip": unpromoted(lambda x, dims: jnp.flip(x, tuple(dims))),
     "roll": unpromoted(_roll),
     "repeat": unpromoted(_repeat),

@@ -117,6 +117,16 @@ def _leaky_relu(x: Any, slope: float = 0.01) -> Any:
     return jnp.where(x > 0, x, x * jnp.asarray(slope, x.dtype))
 
 
+def _rrelu_backward(
+    gradient: Any, x: Any, noise: Any, lower: float, upper: float, training: bool, *rest: Any
+) -> Any:
+    """Compute the gradient of the randomized leaky ReLU, whose slopes are the noise."""
+    if training and upper - lower > 1e-6:
+        return gradient * noise
+    slope = jnp.asarray((lower + upper) / 2, x.dtype)
+    return jnp.where(x > 0, gradient, gradient * slope)
+
+
 def _elu(x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
     def number(value: float) -> Any:
         return jnp.asarray(value, x.dtype)
@@ -323,6 +333,7 @@ OPS: dict[str, Operation] = {
     "polar": unpromoted(_polar),
     "elu": unpromoted(_elu),
     "leaky_relu": unpromoted(_leaky_relu),
+    "rrelu_with_noise_backward": unpromoted(_rrelu_backward),
     "isfinite": unpromoted(jnp.isfinite),
     "isinf": _test(jnp.isinf),
     "isnan": _test(jnp.isnan),

@@ -6,6 +6,7 @@ nearest element, and a write is dropped, as in HLO.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -163,6 +164,15 @@ def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
     return jnp.where(mask, taken.astype(x.dtype), x)
 
 
+def _masked_scatter_backward(gradient: Any, mask: Any, sizes: Any) -> Any:
+    """Move the gradients at a mask to the first elements of what was scattered, in order."""
+    count = math.prod(sizes)
+    chosen = jnp.broadcast_to(mask, gradient.shape).reshape(-1)
+    place = jnp.where(chosen, jnp.cumsum(chosen) - 1, count)
+    start = jnp.zeros(count, gradient.dtype)
+    return start.at[place].set(gradient.reshape(-1), mode="drop").reshape(sizes)
+
+
 def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """Write elements at linear indices, those below 0 counted from the end."""
     place = x.reshape(-1).at[index.reshape(-1)]
@@ -249,6 +259,7 @@ OPS: dict[str, Operation] = {
     "index_select": unpromoted(_taken),
     "gather": unpromoted(_gather),
     "masked_scatter": unpromoted(_masked_scatter),
+    "masked_scatter_backward": unpromoted(_masked_scatter_backward),
     "put": unpromoted(_put),
     "scatter": _scattered("set"),
     "scatter_add": _scattered("add"),

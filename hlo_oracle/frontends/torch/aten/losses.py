@@ -33,6 +33,9 @@ def _targets(target: Any) -> Any:
 def _multilabel(x: Any, target: Any, reduction: int) -> tuple[Any, Any]:
     """Compute Σ_(j listed) Σ_(i not listed) max(0, 1 - (x[j] - x[i])) / C of each row, and which
     classes are listed."""
+    if not x.ndim:
+        value, is_target = _multilabel(x.reshape(1), target.reshape(1), reduction)
+        return value, is_target.reshape(target.shape)
     is_target = _targets(target)
     listed = jnp.cumsum(target < 0, axis=-1) == 0
     index = jnp.where(listed, target, 0)

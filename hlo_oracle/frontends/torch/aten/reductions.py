@@ -94,6 +94,14 @@ def _variance(
     return _moments(x, dim, correction, keepdim)
 
 
+def _weight_norm_backward(gradient: Any, v: Any, g: Any, norms: Any, dim: int) -> tuple[Any, Any]:
+    """Compute the gradients of w = g v / |v|, where |v| is of all dimensions but one."""
+    axes = tuple(n for n in range(v.ndim) if n != dim % v.ndim)
+    norms = norms.reshape(g.shape)
+    along = jnp.sum(gradient * v, axis=axes, keepdims=True).reshape(g.shape)
+    return g / norms * (gradient - v * (along / (norms * norms))), along / norms
+
+
 def _cumulative(function: Callable[..., Any]) -> Operation:
     def operation(result: Any, x: Any, dim: int, *, dtype: Any = None) -> Any:
         x = jnp.asarray(x, result)
@@ -205,6 +213,7 @@ OPS: dict[str, Operation] = {
     "std": unpromoted(_std),
     "sum": _wide(jnp.sum),
     "var": unpromoted(_var),
+    "_weight_norm_interface_backward": unpromoted(_weight_norm_backward),
     "var_mean": unpromoted(_variance),
     "_softmax": unpromoted(_softmax),
     "_log_softmax": unpromoted(_log_softmax),

@@ -144,12 +144,16 @@ def _upsample_backward(
 
 
 def _replication_pad_backward(gradient: Any, x: Any, padding: Sequence[int]) -> Any:
-    """Sum the gradients of the copies of each element."""
-    if min(padding) < 0:
-        raise NotImplementedError("the gradient of a padding that cuts")
-    pairs = list(zip(padding[::2], padding[1::2], strict=True))[::-1]
-    pads = [(0, 0)] * (x.ndim - len(pairs)) + pairs
-    return jax.vjp(lambda y: jnp.pad(y, pads, mode="edge"), x)[1](gradient)[0]
+    """Sum the gradients of the copies of each element; negative padding cuts."""
+
+    def padded(y: Any) -> Any:
+        for n, before in enumerate(padding[::2]):
+            dim = y.ndim - 1 - n
+            places = lax.iota("int64", gradient.shape[dim]) - before
+            y = jnp.take(y, jnp.clip(places, 0, y.shape[dim] - 1), axis=dim)
+        return y
+
+    return jax.vjp(padded, x)[1](gradient)[0]
 
 
 def _clipped(x: Any, size: int) -> Any:
