@@ -157,3 +157,21 @@ def test_copies_beyond_an_edge_that_is_cut_add_up_at_the_other() -> None:
     x, gradient = numbers(1, 4), np.array([[1, 2, 4, 8, 16]], F32)
     found = of("replication_pad1d_backward", gradient, x, [-1, 2])
     assert found.tolist() == [[0, 1, 2, 28]]
+
+
+def test_windows_of_a_fractional_pooling_begin_at_distances_that_vary() -> None:
+    x = numbers(2, 11, 9)
+    x[1, 4:6, 3] = np.nan
+    samples = np.array([[[0.3, 0.7], [0.9, 0.1]]], F32)  # the last dimension's first
+    values, places = of("fractional_max_pool2d", x, [3, 2], [4, 5], samples)
+    for n, (across, down) in enumerate(samples[0]):
+        rows = [int((i + down) * 8 / 3) - int(down * 8 / 3) for i in range(3)] + [8]
+        columns = [int((i + across) * 7 / 4) - int(across * 7 / 4) for i in range(4)] + [7]
+        parts = np.array([[x[n, r : r + 3, c : c + 2].max() for c in columns] for r in rows])
+        assert np.array_equal(values[n], parts, equal_nan=True)
+    picked = np.take_along_axis(x.reshape(2, -1), places.reshape(2, -1), 1)
+    assert np.array_equal(picked.ravel(), values.ravel(), equal_nan=True)
+    assert 5 * 9 + 3 in places[1]  # the last NaN of a window
+    rest = x, [3, 2], [4, 5], places
+    gradient = of("fractional_max_pool2d_backward", np.ones_like(values), *rest)
+    assert gradient.sum() == values.size

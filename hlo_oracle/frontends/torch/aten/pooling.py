@@ -164,6 +164,40 @@ def _adaptive_max_pool(x: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
     return values, places
 
 
+def _fractional_starts(size: int, kernel: int, count: int, sample: Any) -> Any:
+    """Compute where windows of random distances begin, of samples between 0 and 1."""
+    apart = jnp.asarray((size - kernel) / (count - 1) if count > 1 else 0, sample.dtype)
+    places = lax.iota(sample.dtype, count)
+    at = ((places + sample[..., None]) * apart).astype("int64")
+    starts = at - (sample[..., None] * apart).astype("int64")
+    return starts.at[..., -1].set(size - kernel)
+
+
+def _fractional_max_pool(
+    count: int, x: Any, kernel: Sequence[int], sizes: Sequence[int], samples: Any
+) -> tuple[Any, Any]:
+    """Compute the largest element of each window and its place, the last NaN if there is one."""
+    batch, extents = x.shape[:-count], x.shape[-count:]
+    # Those of two dimensions have the sample of the last one first.
+    samples = (samples[..., ::-1] if count == 2 else samples).reshape(*batch, count)
+    place = jnp.zeros((), "int64")
+    for d, (extent, width, size) in enumerate(zip(extents, kernel, sizes, strict=True)):
+        starts = _fractional_starts(extent, width, size, samples[..., d])
+        own = starts[..., None] + lax.iota("int64", width)
+        shape = [1] * (2 * count)
+        shape[d], shape[count + d] = size, width
+        place = place * extent + own.reshape(*batch, *shape)
+    place = place.reshape(*batch, math.prod(sizes), math.prod(kernel))
+    flat = x.reshape(*batch, 1, -1)
+    values = jnp.take_along_axis(flat, place, axis=-1)
+    missing = jnp.isnan(values)
+    last = values.shape[-1] - 1 - jnp.argmax(missing[..., ::-1], axis=-1)
+    best = jnp.where(jnp.any(missing, axis=-1), last, jnp.argmax(values, axis=-1))[..., None]
+    found = (jnp.take_along_axis(y, best, axis=-1) for y in (values, place))
+    value, at = (y.reshape(*batch, *sizes) for y in found)
+    return value, at
+
+
 def _avg_pool(count: int, x: Any, kernel: Any, *rest: Any) -> Any:
     """Compute the mean of each window; padding counts if asked for, overhang never does.
 
@@ -262,6 +296,8 @@ OPS: dict[str, Operation] = {
     **_per_rank("avg_pool{}d_backward", _avg_pool_backward, (2, 3)),
     **_per_rank("_adaptive_avg_pool{}d_backward", _adaptive_avg_pool_backward, (2, 3)),
     **_per_rank("adaptive_max_pool{}d_backward", _max_pool_backward, (2, 3)),
+    **_per_rank("fractional_max_pool{}d", _fractional_max_pool, (2, 3)),
+    **_per_rank("fractional_max_pool{}d_backward", _max_pool_backward, (2, 3)),
     "adaptive_max_pool2d": unpromoted(_adaptive_max_pool),
     "adaptive_max_pool3d": unpromoted(_adaptive_max_pool),
     "_adaptive_avg_pool2d": unpromoted(_adaptive_avg_pool),
