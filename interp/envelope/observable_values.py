@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from interp.envelope.value_names import decisions, with_decisions
+
 Names = tuple[str, ...]
 
 # What compilers combine with their users: products become parts of sums and of dots, broadcasts and
@@ -29,18 +31,23 @@ def seldom_disturbing(groups: Mapping[str, Sequence[str]]) -> Names:
 def undisturbed(
     groups: Mapping[str, Sequence[str]], agrees: Callable[[Names], bool], kept: Names = ()
 ) -> Names:
-    """Find by bisection a set of anchors, with those in ``kept``, for which ``agrees`` is True when
-    all are asked for together. Halves of a group that failed are tried after all other groups;
-    ``agrees`` returns False once its budget of trials is used up."""
+    """Find by bisection a set of anchors, with those in ``kept`` and the trip counts and branch
+    numbers that they depend on, for which ``agrees`` is True when all are asked for together.
+    Halves of a group that failed are tried after all other groups; before these, the decisions of
+    the group alone: a loop that cannot even be asked for its trip count rules out every value
+    inside it. ``agrees`` returns False once its budget of trials is used up."""
     refused: list[frozenset[str]] = []
     waiting = [group for names in groups.values() if (group := _without(names, kept))]
     while waiting:
         group = waiting.pop(0)
-        wanted = kept + group
+        wanted = with_decisions(kept + group)
         if not any(one.issubset(wanted) for one in refused) and agrees(wanted):
             kept = wanted
             continue
         refused.append(frozenset(wanted))
+        around = _without([one for name in group for one in decisions(name)], kept)
+        if 0 < len(around) < len(_without(wanted, kept)):
+            waiting.insert(0, around)
         if len(group) > 1:
             half = len(group) // 2
             waiting += [group[:half], group[half:]]
@@ -49,4 +56,4 @@ def undisturbed(
 
 def _without(names: Sequence[str], kept: Names) -> Names:
     known = frozenset(kept)
-    return tuple(name for name in names if name not in known)
+    return tuple(dict.fromkeys(name for name in names if name not in known))

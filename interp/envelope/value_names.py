@@ -64,14 +64,16 @@ def _with_plain_names(computation: Computation) -> Computation:
 
 def decisions(name: str) -> list[str]:
     """List the names of the trip counts and branch numbers that tell whether a value was computed,
-    outermost first."""
+    outermost first; of a loop's states also the loop's own trip count, without which none is
+    read."""
     *around, _ = name.split("/")
     found = []
     for depth, last in enumerate(around, 1):
         whole, number = "/".join(around[:depth]), last.rpartition("#")[2]
         is_branch = "#" in last
         found.append(branch_name(whole[: -len(number) - 1]) if is_branch else trips_name(whole))
-    return found
+    loop, states, _ = name.rpartition(":states:")
+    return [*found, trips_name(loop)] if states else found
 
 
 def with_decisions(chosen: Sequence[str]) -> tuple[str, ...]:

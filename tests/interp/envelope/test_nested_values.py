@@ -131,10 +131,11 @@ def test_a_program_returns_the_values_of_its_loops_and_branches() -> None:
 def test_what_says_whether_a_program_was_where_a_value_is() -> None:
     plan = planned(MODULE, X, peer=XLA_CPU)
     assert decisions("x") == []
-    assert decisions(STATES) == ["outer:trips", "outer/choice:branch"]
+    inner = "outer/choice#0/inner:trips"
+    assert decisions(STATES) == ["outer:trips", "outer/choice:branch", inner]
     assert set(plan.names).issuperset(d for name in plan.names for d in decisions(name))
     shown = exposed(MODULE, (STATES, *decisions(STATES)), plan.trips)
-    assert len(list(arrays_of(interp.evaluate(shown, X)))) == 4
+    assert len(list(arrays_of(interp.evaluate(shown, X)))) == 5
 
 
 def test_a_legal_compiler_is_followed_inwards() -> None:

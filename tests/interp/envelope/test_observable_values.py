@@ -42,6 +42,19 @@ def test_what_is_kept_is_asked_for_again_with_all_others() -> None:
     assert all(names[: len(few)] == few and len(names) > len(few) for names in asked)
 
 
+def test_what_is_inside_a_loop_that_disturbs_is_not_tried() -> None:
+    inside = [f"loop/a{i}" for i in range(8)]
+    groups = {"while": ["loop:states:1", "loop:trips"], "add": ["before", *inside]}
+    asked: list[tuple[str, ...]] = []
+
+    def agrees(names: tuple[str, ...]) -> bool:
+        asked.append(names)
+        return "loop:trips" not in names
+
+    assert undisturbed(groups, agrees) == ("before",)
+    assert asked == [("loop:trips", "loop:states:1"), ("loop:trips",), ("before",)]
+
+
 # The sums cancel in the elements that are returned, not in the others.
 _PROGRAM = """HloModule m
 ENTRY e {
