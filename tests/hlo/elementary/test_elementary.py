@@ -158,6 +158,11 @@ def test_roots_of_unity(n: int) -> None:
     _assert_roots(n, range(n), cosines, sines)
 
 
+def test_roots_of_short_transforms_are_computed_once() -> None:
+    for one, again in zip(roots_of_unity(12), roots_of_unity(12), strict=True):
+        assert one is again and not one.flags.writeable
+
+
 @pytest.mark.parametrize("n", [2**18, 3 * 5 * 7 * 11 * 13 * 17, 2**19 - 1])
 def test_many_roots_of_unity(n: int) -> None:
     some = np.random.default_rng(4).integers(0, n, 300).tolist()
