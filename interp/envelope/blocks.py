@@ -43,7 +43,9 @@ def in_blocks(
 
 def is_uniform(value: Enclosure) -> bool:
     """Test for a single element broadcast to a shape: all strides are zero."""
-    return not any(any(array.strides) for array in (*value.ends(), value.nan))
+    # Asked for each operand of each instruction: written out it takes a quarter of the time.
+    low, high, nan = value.low, value.high, value.nan
+    return not (any(low.strides) or any(nan.strides) or any(high.strides))
 
 
 def _first(value: Enclosure) -> Enclosure:

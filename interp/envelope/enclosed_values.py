@@ -106,10 +106,14 @@ def open_elements(value: Value) -> int:
         return sum(map(open_elements, value))
     if value is None or value.is_point or not value.element_type.is_float:
         return 0
-    if is_uniform(value) and value.low.size > 1:
-        one = open_elements(moved(lambda x: np.asarray(x.flat[0]), value))
-        return one * int(value.low.size)
-    at_bottom = value.low == least(value.element_type)
+    low, high, size = value.low, value.high, value.low.size
+    if size > 1 and is_uniform(value):
+        first = (0,) * low.ndim
+        low, high = low[first], high[first]
+    else:
+        size = 1
+    at_bottom = low == least(value.element_type)
     if not at_bottom.any():
         return 0
-    return int((at_bottom & (value.high == largest(value.element_type))).sum())
+    count = np.count_nonzero(at_bottom & (high == largest(value.element_type)))
+    return int(size * count)
