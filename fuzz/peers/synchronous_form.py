@@ -63,8 +63,8 @@ def synchronous(module: Module) -> Module:
     """Rewrite a program without what StableHLO lacks; the module itself if that is impossible.
 
     Calls, fusions and async computations are inlined; a start and its done become one op; control
-    dependences are dropped; permutations have one operand each; ``mulhi`` uses wider integers;
-    slices of scalars and attributes newer than jaxlib are removed.
+    dependences are dropped; permutations and reduce-scatters have one operand each; ``mulhi`` uses
+    wider integers; slices of scalars and attributes newer than jaxlib are removed.
     """
     try:
         return dead_code(each(inline(module), _synchronous))
@@ -167,4 +167,8 @@ def _by_wider(rebuilt: Rebuilt, instruction: Instruction) -> str:
 
 
 _WIDER = {"s8": S16, "s16": S32, "s32": S64, "u8": U16, "u16": U32, "u32": U64}
-_OTHERWISE = {"collective-permute": _each, "mulhi": _by_wider}
+# StableHLO's collectives with a single operand, and what it has no opcode for.
+_OTHERWISE = {
+    **dict.fromkeys(("collective-permute", "reduce-scatter"), _each),
+    "mulhi": _by_wider,
+}

@@ -38,7 +38,9 @@ ENTRY e {
   q = s32[4] all-reduce-done(r)
   c = (s32[4], s32[4], u32[]) copy-start(q)
   k = s32[4] copy-done(c)
-  p = (s32[4], s32[4]) collective-permute(k, x), source_target_pairs={{0,0}}
+  g = (s32[4], s32[4]) reduce-scatter(k, x), dimensions={0}, to_apply=sum
+  h = s32[4] get-tuple-element(g), index=1
+  p = (s32[4], s32[4]) collective-permute(k, h), source_target_pairs={{0,0}}
   z = s32[4] get-tuple-element(p), index=0
   f = s32[4] call(z), to_apply=inner, is_composite=true, frontend_attributes={composite.name="a.b"}
   ROOT b = (s32[2], s32[2]) topk(f), k=2, is_stable=false
