@@ -82,8 +82,8 @@ _NESTED = {**_ALONE, ELEMENTWISE: 0, RANDOM: 2, CONTRACTION: 4, INDEXING: 4, RED
 
 def _weighted(weights: Mapping[str, int], others: Mapping[str, int] | None = None) -> Sequence[str]:
     """List each opcode as often as it is drawn, by its family or, of ``others``, by its name;
-    ``custom-call`` once for each target."""
-    special = {"custom-call": TARGETS, **(others or {})}
+    ``custom-call`` twice for each target."""
+    special = {"custom-call": 2 * TARGETS, **(others or {})}
     return [
         opcode
         for opcode in GENERATORS

@@ -209,7 +209,6 @@ def _elementwise(builder: Builder, types: Sequence[ElementType]) -> str:
     return generator(builder, shape(builder, results[opcode], accepts, _SOME))
 
 
-
 def conversions(choices: Choices) -> Module:
     """Draw a program that converts arrays between types, each pair of kinds as likely as another; a
     third of the programs between ordinary types."""

@@ -159,7 +159,7 @@ def _is_solved(shape: ArrayShape) -> bool:
 
 
 _TARGETS: tuple[tuple[Generator, Accepts], ...] = (
-    *[(_marked, lambda shape: True)] * 2,  # there are fourteen markers
+    *[(_marked, lambda shape: True)] * 6,  # there are fourteen markers
     (_topk, lambda shape: shape.rank > 0 and not shape.is_complex),
     (_padded, lambda shape: True),
     *[(_potrf, lambda shape: _is_solved(shape) and shape.dims[-1] == shape.dims[-2])] * 3,
