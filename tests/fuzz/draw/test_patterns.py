@@ -16,7 +16,15 @@ from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Choices, Seeded, examples
 from fuzz.draw.patterns import PATTERNS
 from fuzz.draw.patterns.windows import cut_convolution
-from fuzz.draw.programs import conversions, folds, identities, menu, program, unusual
+from fuzz.draw.programs import (
+    conversions,
+    elementwise_alone,
+    folds,
+    identities,
+    menu,
+    program,
+    unusual,
+)
 from fuzz.draw.readable import tidied
 from fuzz.draw.shapes import TYPES, UNUSUAL_TYPES, shape
 from fuzz.draw.values import arguments
@@ -44,7 +52,7 @@ def test_a_pattern_is_valid_and_runs(name: str) -> None:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("kind", [conversions, folds, identities, unusual])
+@pytest.mark.parametrize("kind", [conversions, elementwise_alone, folds, identities, unusual])
 def test_a_program_of_many_small_parts_is_valid_and_runs(kind: Kind) -> None:
     drawn = examples(kind, 60, kind.__name__)
     types = set[ElementType]()
