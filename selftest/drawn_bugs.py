@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fuzz.campaign.program_kinds import any_program
-from fuzz.draw.choices import Seeded
+from fuzz.draw.even_choices import EvenlySpread
 from fuzz.draw.values import arguments
 from fuzz.judge.blame import described
 from fuzz.judge.failure import opcodes
@@ -34,7 +34,7 @@ def rates(signatures: Signatures, programs: int, seed: int) -> dict[str, float]:
     some = told_by_programs(signatures)
     found = Counter({signature.bug: 0 for signature in some})
     for number in range(programs):
-        choices = Seeded(f"{seed} {number}")
+        choices = EvenlySpread(f"{seed} {number}", str(seed), number)
         module = any_program(choices)
         found.update(_shown(some, Case(module, arguments(choices, module))))
     return {bug: _OF * count / programs for bug, count in found.items()}

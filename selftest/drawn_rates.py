@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fuzz.campaign.program_kinds import any_program
-from fuzz.draw.choices import Seeded
+from fuzz.draw.even_choices import EvenlySpread
 from fuzz.draw.patterns import PATTERNS
 from fuzz.draw.patterns.producers import PRODUCERS, READERS
 from fuzz.draw.values import arguments
@@ -55,7 +55,7 @@ def measured(programs: int, seed: int) -> Counter[str]:
     """Count over ``programs`` drawn ones: the quantities of ``RATES``, and patterns by name."""
     found = Counter[str]()
     for number in range(programs):
-        choices = Seeded(f"{seed} {number}")
+        choices = EvenlySpread(f"{seed} {number}", str(seed), number)
         module = any_program(choices)
         case = Case(module, arguments(choices, module))
         found.update(_of_program(case))

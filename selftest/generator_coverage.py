@@ -21,6 +21,7 @@ from typing import NamedTuple
 import hlo
 from fuzz.campaign.program_kinds import any_program
 from fuzz.draw.choices import Seeded
+from fuzz.draw.even_choices import EvenlySpread
 from fuzz.draw.programs import GENERATORS, single_op
 from fuzz.draw.shapes import ALL_TYPES, MOST_RANK
 from hlo.attributes import Attribute
@@ -131,7 +132,10 @@ def measured(draws: int, seed: int, opcodes: Sequence[str] = tuple(GENERATORS)) 
 
 def refused(programs: int, seed: int) -> Iterator[str]:
     """Draw a campaign's programs; yield the verifier's message on each one that it refuses."""
-    drawn = (any_program(Seeded(f"{seed} {number}")) for number in range(programs))
+    drawn = (
+        any_program(EvenlySpread(f"{seed} {number}", str(seed), number))
+        for number in range(programs)
+    )
     yield from filter(None, map(_refusal, drawn))
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from fuzz.campaign import oracle_examiner
 from fuzz.campaign.program_kinds import any_program
 from fuzz.campaign.subject import Done, Examiner
-from fuzz.draw.choices import Choices, examples
+from fuzz.draw.choices import Choices
+from fuzz.draw.even_choices import evenly_spread
 from fuzz.draw.values import arguments
 from fuzz.near_misses.idioms import prepared
 from fuzz.near_misses.programs import near_miss
@@ -62,7 +63,7 @@ def cases(plan: Plan, number: int) -> Sequence[Case]:
         module = near_miss(choices, models) if models else any_program(choices)
         return Case(module, arguments(choices, module))
 
-    return examples(case, plan.size, f"{plan.seed} {number}")
+    return evenly_spread(case, plan.size, str(plan.seed), number)
 
 
 @cache

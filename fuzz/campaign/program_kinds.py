@@ -151,8 +151,9 @@ _SMALL: tuple[Kind, ...] = (
     *(*(2 * (conversions,)), unusual, *(2 * (elementwise_alone,)), *(2 * (_near_miss,))),
 )
 # A large one takes as long as six small ones, and what it shows small ones mostly show, too: so
-# large ones get a fifth of the time.
-_KINDS = (*_LARGE, *(len(_LARGE) * _SMALL))
+# large ones get a fifth of the time. Equal kinds lie side by side: what is drawn next is then
+# spread as evenly over each (:mod:`fuzz.draw.even_choices`).
+_KINDS = (*_LARGE, *(kind for kind in _SMALL for _ in _LARGE))
 
 
 def any_program(choices: Choices) -> Module:
