@@ -49,7 +49,7 @@ def _require_order(plan: Plan, ordered: Plan) -> None:
 
 def test_nothing_passes_what_it_depends_on() -> None:
     moved = 0
-    for module in examples(lambda choices: program(choices, max_instructions=24), 32, "order"):
+    for module in examples(lambda choices: program(choices, max_instructions=24), 48, "order"):
         plan = lowered(module)
         ordered = with_least_memory(plan)
         assert peak(ordered).bytes <= peak(plan).bytes
