@@ -18,6 +18,7 @@ from hlo.types import Shape
 from hlo.walk import Op, call
 from interp.envelope import budget
 from interp.envelope.bounded_enclosures import PARTS
+from interp.envelope.complex_numbers import parts
 from interp.envelope.enclosed_values import certain, lows, unknown
 from interp.envelope.enclosure import WITHOUT_ZERO, Enclosure, Value
 from interp.envelope.interval_rules import flushed, of_either_sign
@@ -72,13 +73,14 @@ def _folded(value: Enclosure | None) -> Enclosure | None:
         return value
     if budget.current() is budget.EXACT or not value.element_type.is_inexact:
         return value
-    taken = flushed(value)
-    if not taken.element_type.is_complex:
+    if not value.element_type.is_complex:
+        taken = flushed(value)
         return Enclosure(*of_either_sign(taken.low, taken.high), taken.nan)
-    real = of_either_sign(taken.low.real, taken.high.real)
-    imag = of_either_sign(taken.low.imag, taken.high.imag)
+    # Each part by itself: `flushed` leaves complex numbers alone.
+    both = map(flushed, parts(value))
+    real, imag = (of_either_sign(part.low, part.high) for part in both)
     low, high = map(complex_, real, imag)
-    return Enclosure(low, high, taken.nan)
+    return Enclosure(low, high, value.nan)
 
 
 def _zeros(value: Enclosure | None) -> Enclosure | None:

@@ -223,10 +223,13 @@ def _contraction(
     """Enclose a contraction of balls: the product of the midpoints in float64, widened by the radii
     and the rounding errors. Neither f64 nor c64 has all numbers of the other, and the language
     leaves open in which of them f64 factors of a c64 result are multiplied; XLA converts them to
-    c64 first."""
+    c64 first. It also leaves open which of floats is rounded to an integer that is their sum."""
     element_type = shape.element_type
     is_rounded = element_type.is_inexact
-    if not is_rounded or budget.current() is budget.EXACT:
+    is_exact = budget.current() is budget.EXACT
+    if not (is_rounded or is_exact) and any(x.element_type.is_inexact for x in operands):
+        return anything(shape.dims, element_type)
+    if not is_rounded or is_exact:
         # Sums of integers wrap, so they have one value in any order.
         value = exactly(operands[0].low, operands[1].low, shape=shape)
         if not all(map(all_certain, operands)):

@@ -286,6 +286,24 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = c64[1] parameter(0)\n ROOT r = c64[1] constant({(0, -4)})",
         (np.array([complex(-0.0, -4)], np.complex64),),
     ),
+    "a subnormal part of what ranks multiply": Open(
+        "x = c64[1] parameter(0)\n"
+        " ROOT r = c64[1] reduce-scatter(x), dimensions={0}, to_apply=product",
+        "x = c64[1] parameter(0)\n ROOT r = c64[1] constant({(0, -4)})",
+        (np.array([complex(6e-39, -4)], np.complex64),),
+    ),
+    "a factor that is rounded before an integer sum": Open(
+        "x = s64[1] parameter(0)\n y = f32[1] parameter(1)\n"
+        " ROOT r = u64[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "x = s64[1] parameter(0)\n y = f32[1] parameter(1)\n ROOT r = u64[] constant(50331648)",
+        (np.array([(1 << 24) + 1], np.int64), np.array([3.0], np.float32)),
+    ),
+    "floats that are integers before they are added up": Open(
+        "x = f64[2] parameter(0)\n"
+        " ROOT r = s16[] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "x = f64[2] parameter(0)\n ROOT r = s16[] constant(0)",
+        (np.array([0.9, 300.0]),),
+    ),
     "logistic of a complex number by its exponential, beside a pole": Open(
         "x = c128[1] parameter(0)\n ROOT r = c128[1] logistic(x)",
         "x = c128[1] parameter(0)\n"
