@@ -12,6 +12,7 @@ from backend_c.render.eager_loads import with_eager_loads
 from backend_c.render.gathered_elements import with_gathered_elements
 from backend_c.render.half_precision import with_converted_halves
 from backend_c.render.lane_sums import with_lane_sums
+from backend_c.render.marked_statements import unmarked, with_marks_of_both
 from backend_c.render.moved_words import with_moved_words
 from backend_c.render.narrow_indices import with_narrow_indices
 from backend_c.render.overlapping_blocks import with_overlapping_blocks
@@ -26,19 +27,25 @@ class DistinctKernels:
 
     def __init__(self, dialect: Dialect, body: type[Body] = Body) -> None:
         self.dialect, self._body = dialect, body
-        self._names: dict[str, str] = {}  # by text
+        self._names: dict[str, str] = {}  # by text, without marks
+        self._marked: dict[str, str] = {}  # text with marks, if the body has them, by name
 
     def names(self, plan: Plan) -> tuple[str, ...]:
         """Return the C function's name of each of a plan's kernels, in order."""
         # Rendered under a placeholder: texts, and so kernels, are equal but for the name, which is
         # given to the first of them in plan order.
         by_kernel = {id(kernel): kernel for kernel in plan.kernels}  # a kernel may be there often
-        texts = {n: self._text(kernel) for n, kernel in by_kernel.items()}
-        names = {
-            n: self._names.setdefault(text, f"kernel_{len(self._names)}")
-            for n, text in texts.items()
-        }
+        names = {n: self._name(self._text(kernel)) for n, kernel in by_kernel.items()}
         return tuple(names[id(kernel)] for kernel in plan.kernels)
+
+    def _name(self, text: str) -> str:
+        """Return the name of the kernel with this text; with the marks of all such kernels, which
+        do not decide whether two are equal."""
+        plain, _ = unmarked(text)
+        name = self._names.setdefault(plain, f"kernel_{len(self._names)}")
+        before = self._marked.get(name, text)
+        self._marked[name] = text if before == text else with_marks_of_both(before, text)
+        return name
 
     @deep_expressions()
     def _text(self, kernel: Kernel) -> str:
@@ -57,4 +64,4 @@ class DistinctKernels:
 
     def texts(self) -> dict[str, str]:
         """Return the text of each distinct kernel, by name."""
-        return {name: text.replace("@", name, 1) for text, name in self._names.items()}
+        return {name: text.replace("@", name, 1) for name, text in self._marked.items()}

@@ -79,3 +79,15 @@ def unmarked(text: str) -> tuple[str, tuple[tuple[str, ...], ...]]:
     """Return a text without its marks, and the names of each of its lines."""
     pairs = [line.partition(_MARK) for line in text.split("\n")]
     return "\n".join(line for line, _, _ in pairs), tuple(tuple(n.split()) for _, _, n in pairs)
+
+
+def with_marks_of_both(one: str, other: str) -> str:
+    """Return a text with the marks of two that are equal but for their marks: kernels of the same
+    code may have folded other values into it."""
+    text, names = unmarked(one)
+    _, more = unmarked(other)
+    lines = []
+    for line, *marks in zip(text.split("\n"), names, more, strict=True):
+        found = dict.fromkeys(name for some in marks for name in some)
+        lines.append(" ".join([line + _MARK, *found]) if found else line)
+    return "\n".join(lines)

@@ -101,6 +101,23 @@ def test_functions_of_small_programs_have_the_same_numbers_with_marks(target: st
                 same_numbers(hlo.parse(path.read_text("utf-8")), target)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_functions_have_the_same_numbers_if_other_values_are_folded_into_them(target: str) -> None:
+    """Both copies are the same code, of a value and of none."""
+    same_numbers(
+        hlo.parse("""HloModule m
+ENTRY e {
+  x = pred[1] parameter(0)
+  copied = pred[1] custom-call(x), custom_call_target="Sharding"
+  flat = pred[] dynamic-reshape(copied)
+  y = c64[] parameter(1)
+  negative = c64[] negate(y)
+  ROOT both = (pred[], c64[]) tuple(flat, negative)
+}"""),
+        target,
+    )
+
+
 @few
 @given(fuzz.modules(max_instructions=20), st.sampled_from(TARGETS))
 def test_functions_have_the_same_numbers_with_marks(drawn: Module, target: str) -> None:
