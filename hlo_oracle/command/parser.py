@@ -130,8 +130,6 @@ def parsed(
         known = [text for action in mine._actions for text in action.option_strings]
         near = get_close_matches(rest[0].partition("=")[0], known, n=1)
         mine.error(f"what is {' '.join(rest)!r}?" + (f" Did you mean {near[0]}?" if near else ""))
-    if options.quiet and options.progress == "plain":
-        mine.error("--quiet shows no progress: leave out --progress plain")
     return options
 
 

@@ -204,10 +204,6 @@ ROWS = [
         " first FILE, or -- before it",
     ),
     Row(
-        "run add.hlo -q --progress plain",
-        "hlo run: --quiet shows no progress: leave out --progress plain",
-    ),
-    Row(
         "run add.hlo -q -v", "hlo run: argument -v/--verbose: not allowed with argument -q/--quiet"
     ),
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -108,6 +107,9 @@ _INTERRUPTED = """
 import os, signal, sys
 from hlo_oracle.command import main
 
+# As in the foreground of a shell: in its background Ctrl-C is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 def subcommand(name):
     os.kill(os.getpid(), signal.SIGINT)
     raise ImportError("a module in C makes this of an interruption")
@@ -123,8 +125,6 @@ def test_an_interruption_while_it_begins_is_one_line(place: Path) -> None:
         [sys.executable, "-c", _INTERRUPTED, "run", "add.hlo"],
         cwd=place,
         env=_environment(""),
-        # As in the foreground of a shell: in its background Ctrl-C is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         capture_output=True,
         text=True,
     )
