@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -326,18 +327,16 @@ VARIANTS = {
         "x = s2[9] parameter(0)\nROOT r = s2[9] collective-permute(x), source_target_pairs={{0,0}}",
         detail="SIGABRT: corrupted size vs. prev_size",
     ),
-    "gather_of_nothing_collapsed": made(
-        "crash: mlir::stablehlo::sliceType",
-        "x = s32[2] parameter(0)\ng = s32[2] gather(x, x), offset_dims={}, index_vector_dim=1, "
-        "collapsed_slice_dims={0}, start_index_map={0}, slice_sizes={0}\n"
-        "ROOT r = s32[1] slice(g), slice={[1:2]}",
-    ),
 }
 
 
-@pytest.mark.parametrize("bug", VARIANTS)
-def test_a_variant_is_the_bug(bug: str) -> None:
-    assert SIGNATURES.matching(VARIANTS[bug]) == (bug,)
+MORE = tomllib.loads(Path(__file__).with_name("bug_variants.toml").read_text("utf-8"))
+ALL = [*VARIANTS.items(), *((bug, made(**one)) for bug, some in MORE.items() for one in some)]
+
+
+@pytest.mark.parametrize(("bug", "variant"), ALL, ids=[bug for bug, _ in ALL])
+def test_a_variant_is_the_bug(bug: str, variant: Failure) -> None:
+    assert SIGNATURES.matching(variant) == (bug,)
 
 
 def test_a_part_is_told_where_nothing_matches() -> None:
