@@ -30,3 +30,16 @@ def reads_layouts(module: Module) -> bool:
             if any(leaf.layout is not None for shape in around for leaf in leaves(shape)):
                 return True
     return False
+
+
+def leaves_layouts_open(module: Module) -> bool:
+    """Return whether a bitcast between arrays of other dimensions may depend on layouts that the
+    text does not say: a compiler chooses them for all that is computed."""
+    for computation in module.computations:
+        shapes = {i.name: i.shape for i in computation.instructions}
+        for one in computation.instructions:
+            if one.opcode == "bitcast":
+                pairs = zip(leaves(one.shape), leaves(shapes[one.operands[0]]), strict=True)
+                if any(a.dims != b.dims and max(a.rank, b.rank) > 1 for a, b in pairs):
+                    return True
+    return False
