@@ -233,16 +233,19 @@ def test_another_program_is_looked_at_instead(name: str, monkeypatch: pytest.Mon
     assert isinstance(again, Difference) and again.kind == found.kind
 
 
-@pytest.mark.parametrize(("layout", "is_found"), [("", True), ("{0,1}", False)])
+@pytest.mark.parametrize(
+    ("layout", "result", "is_found"),
+    [("", "f32[2,2]", True), ("", "f32[4]", False), ("{0,1}", "f32[2,2]", False)],
+)
 def test_layouts_do_not_reach_xla(
-    layout: str, is_found: bool, monkeypatch: pytest.MonkeyPatch
+    layout: str, result: str, is_found: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fuzz.oracles.compilers.XLA", lambda timeout: _Flipped())
     module = hlo.parse(f"""HloModule m
 ENTRY e {{
   x = f32[2,2] parameter(0)
   n = f32[2,2]{layout} negate(x)
-  ROOT b = f32[4] bitcast(n)
+  ROOT b = {result} bitcast(n)
 }}
 """)
     with ORACLES["xla"].open() as of:
