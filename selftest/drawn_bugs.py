@@ -34,7 +34,7 @@ def rates(signatures: Signatures, programs: int, seed: int) -> dict[str, float]:
     some = told_by_programs(signatures)
     found = Counter({signature.bug: 0 for signature in some})
     for number in range(programs):
-        choices = EvenlySpread(f"{seed} {number}", str(seed), number)
+        choices = EvenlySpread(str(seed), number)
         module = any_program(choices)
         found.update(_shown(some, Case(module, arguments(choices, module))))
     return {bug: _OF * count / programs for bug, count in found.items()}

@@ -55,7 +55,7 @@ def measured(programs: int, seed: int) -> Counter[str]:
     """Count over ``programs`` drawn ones: the quantities of ``RATES``, and patterns by name."""
     found = Counter[str]()
     for number in range(programs):
-        choices = EvenlySpread(f"{seed} {number}", str(seed), number)
+        choices = EvenlySpread(str(seed), number)
         module = any_program(choices)
         case = Case(module, arguments(choices, module))
         found.update(_of_program(case))

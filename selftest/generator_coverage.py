@@ -132,10 +132,7 @@ def measured(draws: int, seed: int, opcodes: Sequence[str] = tuple(GENERATORS)) 
 
 def refused(programs: int, seed: int) -> Iterator[str]:
     """Draw a campaign's programs; yield the verifier's message on each one that it refuses."""
-    drawn = (
-        any_program(EvenlySpread(f"{seed} {number}", str(seed), number))
-        for number in range(programs)
-    )
+    drawn = (any_program(EvenlySpread(str(seed), number)) for number in range(programs))
     yield from filter(None, map(_refusal, drawn))
 
 

@@ -9,7 +9,8 @@ g^(d+1) = g + 1, moved by a shift s that depends on the seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TypeVar
 
 from fuzz.draw.choices import Choices, Seeded
@@ -21,17 +22,17 @@ T = TypeVar("T")
 _DIMENSIONS = 4
 _ROOT = 1.1673039782614187  # of g^5 = g + 1
 _STEPS = tuple(_ROOT**-power for power in range(1, _DIMENSIONS + 1))
+_PARTS = 1 << 32  # of the unit interval, at one of which a sequence begins
 
 
 class EvenlySpread(Seeded):
-    """Draw from a seed, but the first choices from point ``number`` of a sequence: all programs of
-    a ``campaign``, another text, share one."""
+    """Choices of program ``number`` of a campaign: the first ones are point ``number`` of the
+    campaign's sequence, all others are drawn uniformly from a seed of their own."""
 
-    def __init__(self, seed: str, campaign: str, number: int) -> None:
-        super().__init__(seed)
-        shifts = Seeded(campaign)
-        starts = [shifts.integer(0, _PARTS - 1) / _PARTS for _ in _STEPS]
-        point = [(start + number * step) % 1 for start, step in zip(starts, _STEPS, strict=True)]
+    def __init__(self, campaign: str, number: int) -> None:
+        super().__init__(f"{campaign} {number}")
+        starts = zip(_shift(campaign), _STEPS, strict=True)
+        point = [(start + number * step) % 1 for start, step in starts]
         self._waiting = point[::-1]
 
     def integer(self, low: int, high: int) -> int:
@@ -41,11 +42,15 @@ class EvenlySpread(Seeded):
         return min(high, low + int(self._waiting.pop() * (high - low + 1)))
 
 
-_PARTS = 1 << 32
+@cache
+def _shift(campaign: str) -> Sequence[float]:
+    """Draw where a campaign's sequence begins."""
+    choices = Seeded(campaign)
+    return tuple(choices.integer(0, _PARTS - 1) / _PARTS for _ in _STEPS)
 
 
-def evenly_spread(make: Callable[[Choices], T], count: int, seed: str, part: int) -> list[T]:
+def evenly_spread(make: Callable[[Choices], T], count: int, campaign: str, part: int) -> list[T]:
     """Draw part ``part`` of ``count`` examples each with ``make(choices)``. Each example is the
     same in every process, whichever others are drawn."""
     numbers = range(part * count, (part + 1) * count)
-    return [make(EvenlySpread(f"{seed} {n}", seed, n)) for n in numbers]
+    return [make(EvenlySpread(campaign, number)) for number in numbers]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from fuzz.draw.builder import Builder, Generator, Menu
@@ -192,19 +192,20 @@ _ASKING = ("compare", "is-finite")  # their results are preds, whatever they are
 
 def elementwise_alone(choices: Choices) -> Module:
     """Draw a program of three to five elementwise instructions, each on arguments of its own, all
-    of one unusual type. Compilers have code of its own for each pair of opcode and type, of which
-    there are a thousand; in one program several cost little more than one."""
+    of one unusual type. A compiler has other code for each pair of opcode and type, of which there
+    are a thousand; in one program several cost little more than one."""
     types = (unusual_type(choices),)
     builder = Builder(choices, menu(tuple(elementwise.GENERATORS)), types, 0, constants=False)
-    return builder.module(builder.several(lambda: _elementwise(builder, types), 3, 5))
-
-
-def _elementwise(builder: Builder, types: Sequence[ElementType]) -> str:
     results = {
-        opcode: admitted(types, accepts) or (PRED,) * (opcode in _ASKING)
+        opcode: able
         for opcode, (_, accepts) in elementwise.GENERATORS.items()
+        if (able := admitted(types, accepts) or [PRED] * (opcode in _ASKING))
     }
-    opcode = builder.choice([opcode for opcode, able in results.items() if able])
+    return builder.module(builder.several(lambda: _elementwise(builder, results), 3, 5))
+
+
+def _elementwise(builder: Builder, results: Mapping[str, Sequence[ElementType]]) -> str:
+    opcode = builder.choice([*results])
     generator, accepts = elementwise.GENERATORS[opcode]
     return generator(builder, shape(builder, results[opcode], accepts, _SOME))
 
