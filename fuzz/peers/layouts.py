@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import hlo
 from hlo.errors import Error
 from hlo.module import Module
-from hlo.types import leaves
+from hlo.types import ArrayShape, leaves
 
 LOST = "its bitcasts depend on layouts, which StableHLO does not carry"  # why a text is refused
 
@@ -23,23 +25,22 @@ def loses_layouts(text: str) -> bool:
 
 def reads_layouts(module: Module) -> bool:
     """Return whether a bitcast depends on layouts."""
-    for computation in module.computations:
-        shapes = {i.name: i.shape for i in computation.instructions}
-        for one in computation.instructions:
-            around = (one.shape, shapes[one.operands[0]]) if one.opcode == "bitcast" else ()
-            if any(leaf.layout is not None for shape in around for leaf in leaves(shape)):
-                return True
-    return False
+    return any(shape.layout is not None for both in _of_bitcasts(module) for shape in both)
 
 
 def leaves_layouts_open(module: Module) -> bool:
     """Return whether a bitcast between arrays of other dimensions may depend on layouts that the
     text does not say: a compiler chooses them for all that is computed."""
+    return any(
+        result.dims != operand.dims and max(result.rank, operand.rank) > 1
+        for result, operand in _of_bitcasts(module)
+    )
+
+
+def _of_bitcasts(module: Module) -> Iterator[tuple[ArrayShape, ArrayShape]]:
+    """Yield the shapes of each bitcast's result and operand."""
     for computation in module.computations:
         shapes = {i.name: i.shape for i in computation.instructions}
         for one in computation.instructions:
             if one.opcode == "bitcast":
-                pairs = zip(leaves(one.shape), leaves(shapes[one.operands[0]]), strict=True)
-                if any(a.dims != b.dims and max(a.rank, b.rank) > 1 for a, b in pairs):
-                    return True
-    return False
+                yield from zip(leaves(one.shape), leaves(shapes[one.operands[0]]), strict=True)
