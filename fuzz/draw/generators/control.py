@@ -17,6 +17,8 @@ from hlo.types import PRED, S32, TOKEN, ArrayShape, Shape, TupleShape
 _MOST_TURNS = 4
 _MOST_DEPTH = 3
 
+Computed = Callable[[Builder, list[str]], str]  # a root, from the names of the parameters
+
 
 def computed(inner: Builder, shape: ArrayShape) -> str:
     """Draw the instruction that computations shall have, else an elementwise one that may be added,
@@ -194,15 +196,17 @@ def while_(builder: Builder, shape: ArrayShape) -> str:
         changed = _rebuilt(inner, names[0], path, computed(inner, shape))
         return _rebuilt(inner, changed, [0], count)
 
-    state_shape = builder.shape(state)
-    result = builder.emit(
-        "while",
-        state_shape,
-        state,
-        condition=builder.computation([state_shape], condition),
-        body=builder.computation([state_shape], body),
-    )
-    return unwrapped(builder, result, path)
+    return unwrapped(builder, loop(builder, state, condition, body), path)
+
+
+def loop(builder: Builder, state: str, condition: Computed, body: Computed) -> str:
+    """Add a loop over a state by what its condition and its body compute of the state."""
+    shape = builder.shape(state)
+    called = {
+        "condition": builder.computation([shape], condition),
+        "body": builder.computation([shape], body),
+    }
+    return builder.emit("while", shape, state, **called)
 
 
 def conditional(builder: Builder, shape: ArrayShape) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuzz.draw.builder import Builder
-from fuzz.draw.generators.control import unwrapped
+from fuzz.draw.generators.control import loop, unwrapped
 from fuzz.draw.patterns.pattern import Pattern, Patterns, applied, changed, ranked
 from hlo.types import PRED, S32, ArrayShape
 
@@ -18,7 +18,6 @@ def scanned(builder: Builder, shape: ArrayShape) -> str:
     start, step = builder.integer(-1, 1), builder.integer(1, 2)
     parts = [builder.number(_COUNT, start), builder.value(shape), builder.value(shape)]
     init = builder.tuple(*parts, builder.value(row))
-    state = builder.shape(init)
 
     def condition(inner: Builder, names: list[str]) -> str:
         limit = inner.number(_COUNT, start + turns * step)
@@ -34,9 +33,7 @@ def scanned(builder: Builder, shape: ArrayShape) -> str:
         following = inner.emit("add", _COUNT, count, inner.number(_COUNT, step))
         return inner.tuple(following, source, written, same)
 
-    given = {"condition": condition, "body": body}
-    called = {name: builder.computation([state], of) for name, of in given.items()}
-    return unwrapped(builder, builder.emit("while", state, init, **called), [2])
+    return unwrapped(builder, loop(builder, init, condition, body), [2])
 
 
 def branches_alike(builder: Builder, shape: ArrayShape) -> str:

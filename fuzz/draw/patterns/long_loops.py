@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuzz.draw.builder import Builder
-from fuzz.draw.generators.control import unwrapped
+from fuzz.draw.generators.control import loop, unwrapped
 from fuzz.draw.generators.elementwise import ALIKE
 from fuzz.draw.patterns.loops import counting, goes_on, stepped
 from fuzz.draw.patterns.pattern import Pattern, Patterns, applied
@@ -35,7 +35,6 @@ def long_loop(builder: Builder, shape: ArrayShape) -> str:
     parts = [builder.number(count.counter, count.first), second, *values, *same]
     order = builder.permutation(range(len(parts)))
     init = builder.tuple(*(parts[n] for n in order))
-    state = builder.shape(init)
 
     def condition(inner: Builder, names: list[str]) -> str:
         counter = unwrapped(inner, names[0], [order.index(0)])
@@ -51,12 +50,8 @@ def long_loop(builder: Builder, shape: ArrayShape) -> str:
         following = [stepped(inner, count, old[0]), other, *new, *old[2 + len(values) :]]
         return inner.tuple(*(following[n] for n in order))
 
-    called = {
-        name: builder.computation([state], of)
-        for name, of in (("condition", condition), ("body", body))
-    }
-    loop = builder.emit("while", state, init, **called)
-    return unwrapped(builder, loop, [order.index(builder.integer(2, 1 + len(values)))])
+    whole = loop(builder, init, condition, body)
+    return unwrapped(builder, whole, [order.index(builder.integer(2, 1 + len(values)))])
 
 
 def _steps(inner: Builder, shape: ArrayShape, values: Sequence[str]) -> Sequence[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuzz.draw.builder import Builder
-from fuzz.draw.generators.control import unwrapped
+from fuzz.draw.generators.control import loop, unwrapped
 from fuzz.draw.generators.elementwise import ALIKE
 from fuzz.draw.patterns.pattern import Pattern, Patterns, applied, changed
 from hlo.types import ELEMENT_TYPES, F64, PRED, S32, ArrayShape
@@ -76,7 +76,6 @@ def _looped(builder: Builder, shape: ArrayShape, count: Count, limit: str | None
     """Draw a loop over a counter, a value, an invariant, and the limit if it is given."""
     parts = [builder.number(count.counter, count.first), builder.value(shape), builder.value(shape)]
     init = builder.tuple(*parts, *([] if limit is None else [limit]))
-    state = builder.shape(init)
     is_alive = builder.boolean()  # what stays is read
 
     def condition(inner: Builder, names: list[str]) -> str:
@@ -94,12 +93,8 @@ def _looped(builder: Builder, shape: ArrayShape, count: Count, limit: str | None
         rest = [] if limit is None else [unwrapped(inner, names[0], [3])]
         return inner.tuple(following, changed(inner, shape, value), same, *rest)
 
-    called = {
-        name: builder.computation([state], of)
-        for name, of in (("condition", condition), ("body", body))
-    }
-    loop = builder.emit("while", state, init, **called)
-    return unwrapped(builder, loop, [builder.choice((1, 1, 2))])
+    whole = loop(builder, init, condition, body)
+    return unwrapped(builder, whole, [builder.choice((1, 1, 2))])
 
 
 def counted(builder: Builder, shape: ArrayShape) -> str:
@@ -140,7 +135,6 @@ def exchanged(builder: Builder, shape: ArrayShape) -> str:
     count = Count(ArrayShape(S32), 0, 1, builder.integer(1, 3), "LT", swapped=False)
     values = [builder.value(large) for _ in range(builder.integer(2, 3))]
     init = builder.tuple(builder.number(count.counter, count.first), *values)
-    state = builder.shape(init)
 
     def condition(inner: Builder, names: list[str]) -> str:
         counter = unwrapped(inner, names[0], [0])
@@ -154,12 +148,8 @@ def exchanged(builder: Builder, shape: ArrayShape) -> str:
             new[place] = _exchange(inner, large, old)
         return inner.tuple(following, *new)
 
-    called = {
-        name: builder.computation([state], of)
-        for name, of in (("condition", condition), ("body", body))
-    }
-    loop = builder.emit("while", state, init, **called)
-    name = unwrapped(builder, loop, [builder.integer(1, len(values))])
+    whole = loop(builder, init, condition, body)
+    name = unwrapped(builder, whole, [builder.integer(1, len(values))])
     if not is_long:
         flat = ArrayShape(element_type, (shape.elements,))
         name = builder.emit("slice", flat, name, slice=((0, shape.elements, 1),))
