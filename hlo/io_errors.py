@@ -33,6 +33,12 @@ def of_file(path: Path | str) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file as UTF-8; an OSError has its name."""
+    with of_file(path):
+        path.write_text(text, "utf-8")
+
+
 def told(error: OSError) -> str:
     """Format an error as ``FILE: why``; for a missing file with the nearest name that exists."""
     reason = _REASONS.get(error.errno or 0) or (error.strerror or str(error) or "failed").lower()

@@ -17,7 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from hlo.io_errors import of_file
+from hlo.io_errors import write_text
 
 # The code of each kind of page, in the order in which it runs: each names only what stands before.
 PROGRAM = (
@@ -38,9 +38,9 @@ class Page:
 
     def write(self, path: Path | str) -> Path:
         """Write the file; return its path."""
-        with of_file(path):
-            Path(path).write_text(self.text, "utf-8")
-        return Path(path)
+        path = Path(path)
+        write_text(path, self.text)
+        return path
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a sandboxed frame."""

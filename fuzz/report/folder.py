@@ -21,7 +21,7 @@ from fuzz.report.evidence import elements
 from fuzz.report.issue import TAKEN, issue
 from fuzz.report.report import Report
 from hlo import archive
-from hlo.io_errors import of_file
+from hlo.io_errors import of_file, write_text
 from hlo.types import ArrayShape, leaves
 from hlo.values import Array, arrays_of
 from interp.envelope.verdict import KINDS
@@ -47,8 +47,7 @@ def write(report: Report, directory: Path) -> Path:
     elif kept.exists() and kept.read_bytes().startswith(script.partition("\n")[0].encode()):
         kept.unlink()  # of another report: this is of no failure of XLA
     for name, text in texts.items():
-        with of_file(directory / name):
-            (directory / name).write_text(text, "utf-8")
+        write_text(directory / name, text)
     with of_file(directory / "original.hlo"):
         (directory / "original.hlo").write_bytes(report.original)
     saved = {

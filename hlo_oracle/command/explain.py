@@ -18,7 +18,7 @@ from pathlib import Path
 import backend_c
 import pages
 from hlo.errors import ArgumentError
-from hlo.io_errors import of_file
+from hlo.io_errors import write_text
 from hlo.operating_system import most_threads
 from hlo.program_file import named
 from hlo_oracle import arguments, interruptible, option_types, peer_verdicts
@@ -93,8 +93,7 @@ def main(options: argparse.Namespace) -> int:
             profile = _profile(program, options)
     written = []
     if options.trace is not None:
-        with of_file(options.trace):
-            options.trace.write_text(json.dumps(pages.trace(profile)), "utf-8")
+        write_text(options.trace, json.dumps(pages.trace(profile)))
         written.append(options.trace)
     if options.html is not None:
         with named(options.file):

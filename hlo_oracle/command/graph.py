@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import pages
 from hlo.errors import ArgumentError
-from hlo.io_errors import of_file
+from hlo.io_errors import write_text
 from hlo.module import Module
 from hlo.program_file import named
 from hlo_oracle import option_types
@@ -52,8 +52,7 @@ def main(options: argparse.Namespace) -> int:
     elif form in _PICTURES:
         with named(options.file):
             text = _PICTURES[form](module, options.computation)
-        with of_file(options.output):
-            options.output.write_text(text, "utf-8")
+        write_text(options.output, text)
     else:
         raise ArgumentError(f"{options.output}: a name that ends in .svg, .dot or .html says what")
     print(json.dumps({"file": str(options.output)}) if options.json else options.output)

@@ -12,7 +12,7 @@ import json
 import hlo
 import pages
 from hlo import passes
-from hlo.io_errors import of_file
+from hlo.io_errors import write_text
 from hlo.module import Module
 from hlo.program_file import named
 from hlo_oracle import option_types
@@ -59,8 +59,7 @@ def main(options: argparse.Namespace) -> int:
 
     def write(name: str, module: Module) -> None:
         file = options.output / f"{len(stages):02}.{name}.hlo"
-        with of_file(file):
-            file.write_text(hlo.format(module), "utf-8")
+        write_text(file, hlo.format(module))
         stages.append(str(file))
         if not options.json:
             print(file)

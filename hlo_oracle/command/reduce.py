@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import hlo
 from hlo import archive
 from hlo.errors import ArgumentError, Error
-from hlo.io_errors import of_file
+from hlo.io_errors import write_text
 from hlo.module import Module
 from hlo.program_file import named
 from hlo.values import Value
@@ -86,8 +86,7 @@ def main(options: argparse.Namespace) -> int:
                 at_once=at_once,
             )
     output = options.output or beside(options.file.with_suffix(""), ".reduced.hlo")
-    with of_file(output):
-        output.write_text(hlo.format(small), "utf-8")
+    write_text(output, hlo.format(small))
     archive.write(output.with_suffix(".npz"), archive.numbered(arrays))
     counts = {"instructions": small.instruction_count, "of": module.instruction_count}
     if options.json:
