@@ -57,7 +57,8 @@ class Profiler:
         """
         if repeat < 1:
             raise ArgumentError(f"repeat={repeat}: at least 1")
-        described = self._described(_threads(threads))
+        threads = _threads(threads)  # given, so that no call chooses another number
+        described = self._described(threads)
         start = time.perf_counter()
         program = self._compiled.program
         library = LoadedLibrary(build(program.sources, self.compiler, self.cache))

@@ -22,6 +22,7 @@ from backend_c.native.in_place import (
 from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.marshalling import Memory, Value, arguments, assembled
 from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
+from backend_c.native.thread_choice import entry_by_choice
 from hlo.errors import ArgumentError, Unsupported
 from hlo.operating_system import most_threads
 from hlo.seeds import whole_seed
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _ALIGNMENT = 64
 _FFI = cffi.FFI()
 _TABLE = _FFI.typeof("void *[]")
+_PARALLEL = "#pragma omp parallel"
 _SEED = 0xFFFF_FFFF_FFFF_FFFF  # C takes 64 bits of it
 
 
@@ -75,9 +77,10 @@ class Executable:
     """Run a compiled program on the arrays of its parameters; ``source`` is its C by file name.
 
     ``parameters`` are the entry's names and shapes in order, ``result`` is its root's shape.
-    ``threads`` is the number of OpenMP threads of a call; None leaves it to OpenMP. ``profiler``
-    explains the module; None if it is unknown. Calls from several threads run one after the other,
-    as they share the workspace.
+    ``threads`` is the number of OpenMP threads of a call; with None calls take OpenMP's number, or
+    one thread while that is faster (:mod:`backend_c.native.thread_choice`). ``profiler`` explains
+    the module; None if it is unknown. Calls from several threads run one after the other, as they
+    share the workspace.
     """
 
     def __init__(
@@ -97,8 +100,9 @@ class Executable:
         self._blocks = _bytes(constants), _bytes(_aligned(program.workspace_bytes))
         self._profiler = profiler
         self._running = threading.Lock()  # for the workspace, and what plain calls prepared
-        self._choose(threads)
         self.source: Mapping[str, str] = program.sources
+        self._has_regions = any(_PARALLEL in text for text in self.source.values())
+        self._choose(threads)
 
     def __repr__(self) -> str:
         shapes = [shape for _, shape in self._parameters]
@@ -190,7 +194,7 @@ class Executable:
         if threads is not None:
             require_threads(threads)
         self._threads = threads
-        self._entry = _entry(self._library, self._number, threads)
+        self._entry = _entry(self._library, self._number, threads, has_regions=self._has_regions)
         shapes = [shape for _, shape in self._parameters]
         self._plain: PlainCall | None = None
         if is_plain(shapes, self._result):
@@ -247,8 +251,12 @@ def require_threads(threads: int) -> None:
         raise ArgumentError(f"threads={threads!r}: from 1 to {most_threads()}")
 
 
-def _entry(library: LoadedLibrary, number: int | None, threads: int | None) -> Entry:
-    """Return a library's entry point, with OpenMP's number of threads set around each call."""
+def _entry(
+    library: LoadedLibrary, number: int | None, threads: int | None, *, has_regions: bool
+) -> Entry:
+    """Return a library's entry point, with OpenMP's number of threads set around each call: to
+    ``threads``, or where that is None and the program ``has_regions`` that run in parallel, to
+    OpenMP's own number or to one, whichever is faster."""
     entry: Entry = library.entry(number)
     choose = library.function("omp_set_num_threads", "void (*)(int)")
     chosen = library.function("omp_get_max_threads", "int (*)(void)")
@@ -256,6 +264,8 @@ def _entry(library: LoadedLibrary, number: int | None, threads: int | None) -> E
         # Of its environment OpenMP takes any number, and ends the process where it has no memory.
         if chosen is not None and chosen() > most_threads():
             raise ArgumentError(f"OMP_NUM_THREADS={chosen()}: from 1 to {most_threads()}")
+        if has_regions and choose is not None and chosen is not None and chosen() > 1:
+            return entry_by_choice(entry, chosen, choose)
         return entry
     if choose is None or chosen is None:  # without OpenMP there is nothing to set
         return entry

@@ -36,11 +36,12 @@ _open, _close, _find, _error = _LINKER.dlopen, _LINKER.dlclose, _LINKER.dlsym, _
 _THREADS = b"omp_get_max_threads"  # a function that each OpenMP runtime has
 
 _LIBGOMP = b"libgomp.so.1"
-# Turns of libgomp's waiting loop before an idle thread sleeps: 6 to 17 microseconds, as long as a
-# pause takes 65 to 140 cycles. By default they are 300,000. A waiting thread that never sleeps has
-# used up its share of a processor when another process wants one, and then each barrier lasts until
-# the scheduler's next turn: a program of 0.5 ms took 64 ms beside one busy process.
-_TURNS, _FEW = "GOMP_SPINCOUNT", "300"
+# Turns of libgomp's waiting loop before an idle thread sleeps: 100 to 280 microseconds, as long as
+# a pause takes 65 to 140 cycles. A thread that sleeps takes 50 microseconds to wake on a virtual
+# processor, more than most parallel regions of small models last. By libgomp's default, 300,000
+# turns, a waiting thread has used up its share of a processor when another process wants one, and
+# then each barrier lasts until the scheduler's next turn.
+_TURNS, _FEW = "GOMP_SPINCOUNT", "5000"
 _CHOICES = ("OMP_WAIT_POLICY", _TURNS)  # by which users say how threads wait
 
 

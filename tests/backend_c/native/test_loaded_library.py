@@ -25,7 +25,7 @@ assert dict(os.environ) == before
 
 @pytest.mark.parametrize(
     ("chosen", "turns"),
-    [({}, "300"), ({"OMP_WAIT_POLICY": "passive"}, "0"), ({"GOMP_SPINCOUNT": "77"}, "77")],
+    [({}, "5000"), ({"OMP_WAIT_POLICY": "passive"}, "0"), ({"GOMP_SPINCOUNT": "77"}, "77")],
     ids=["by default", "passive", "a number"],
 )
 def test_idle_threads_sleep_soon_unless_the_environment_decides(
