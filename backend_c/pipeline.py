@@ -6,6 +6,7 @@ text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ rende
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -64,6 +65,7 @@ _SETTINGS = {EMBEDDED.name: alone, CUDA.name: launched}
 _EXACT = Settings()
 _PIPELINE = {Numerics.EXACT: "backend_c", Numerics.FAST: "backend_c_fast"}
 _SCALAR_PIPELINE = "backend_c_scalar"
+_LIBRARY_PIPELINE = "backend_c_fast_library"
 
 
 @overload
@@ -171,7 +173,7 @@ def compiled(
     compiler = trusted(known_compiler(os.environ, kept), kept)
     render = partial(_rendered, module, settings)
     library, program = built_program(module, settings, compiler, kept, render)
-    profiler = Profiler(module, settings, _PIPELINE[settings.numerics], compiler, kept)
+    profiler = Profiler(module, settings, _pipeline(settings), compiler, kept)
     entry = module.entry
     parameters = [(p.name, p.shape) for p in entry.parameters]
     return Executable(
@@ -231,8 +233,7 @@ def explain(
     lowered(module, settings)  # raises what there is to raise
     kept = open_cache(cache or default_directory(os.environ))
     compiler = trusted(known_compiler(os.environ, kept), kept)
-    pipeline = _PIPELINE[settings.numerics]
-    return Profiler(module, settings, pipeline, compiler, kept).explain(threads)
+    return Profiler(module, settings, _pipeline(settings), compiler, kept).explain(threads)
 
 
 def listing(
@@ -339,7 +340,10 @@ def planned(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> 
 
 def _pipeline(settings: Settings) -> str:
     """Return the name of the pass pipeline (:mod:`hlo.passes.pipelines`) for settings."""
-    return _SCALAR_PIPELINE if settings.is_scalar else _PIPELINE[settings.numerics]
+    if settings.is_scalar:
+        return _SCALAR_PIPELINE
+    is_library = settings.numerics is Numerics.FAST and settings.library_side < sys.maxsize
+    return _LIBRARY_PIPELINE if is_library else _PIPELINE[settings.numerics]
 
 
 def _require_one_rank(module: Module) -> None:

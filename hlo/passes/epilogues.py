@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from hlo.module import Computation, Instruction
 from hlo.opcodes import ELEMENTWISE, PRODUCTS, having, of_family
 from hlo.passes.rewriting import array
-from hlo.passes.updates_in_place import ANY_PART, updates_in_place
+from hlo.passes.updates_in_place import updates_in_place
 from hlo.types import ArrayShape, Shape
 
 _ELEMENTWISE = of_family(ELEMENTWISE)
@@ -22,16 +22,17 @@ WRITTEN_ONCE = having(PRODUCTS)
 _LONGEST = 64  # instructions
 
 
-def epilogues(computation: Computation) -> dict[str, str]:
+def epilogues(computation: Computation, small_part: int) -> dict[str, str]:
     """Map the name of each contraction with an epilogue, and those of the epilogue's instructions,
     to its last instruction.
 
     That instruction post-dominates the others: no value of the epilogue escapes except through it,
     at the same index. Of several candidates, the latest with the narrowest element type is taken.
     An epilogue that reads two contractions belongs to the later one. The last instruction may be an
-    update in place, which stores the elements where they are wanted in the first place.
+    update in place, which stores the elements where they are wanted in the first place: those that
+    :func:`hlo.passes.updates_in_place.updates_in_place` takes with ``small_part``.
     """
-    search = _Search(computation)
+    search = _Search(computation, small_part)
     ends: dict[str, str] = {}
     for hero in reversed(computation.instructions):
         if hero.opcode in WRITTEN_ONCE and _is_real_array(hero.shape):
@@ -44,11 +45,11 @@ def epilogues(computation: Computation) -> dict[str, str]:
 class _Search:
     """Search for epilogues in a computation's def-use graph."""
 
-    def __init__(self, computation: Computation) -> None:
+    def __init__(self, computation: Computation, small_part: int) -> None:
         self._instructions = computation.instructions
         self._root = computation.root
         self._by_name = {i.name: i for i in computation.instructions}
-        self._updates = updates_in_place(computation, ANY_PART)
+        self._updates = updates_in_place(computation, small_part)
         self._shapes = {i.name: i.shape for i in computation.instructions}
         self._users: dict[str, list[int]] = {i.name: [] for i in computation.instructions}
         for number, instruction in enumerate(computation.instructions):

@@ -72,8 +72,8 @@ class Decisions:
     """
 
     def __init__(self, computation: Computation, target: Target) -> None:
-        self._ends = epilogues(computation) if target.has_epilogues else {}
-        small_part = ANY_PART if target.has_epilogues else SMALL_PART
+        small_part = ANY_PART if target.updates_any_part else SMALL_PART
+        self._ends = epilogues(computation, small_part) if target.has_epilogues else {}
         self._updates = updates_in_place(computation, small_part)
         self._rows_are_lanes = target.rows_are_lanes
         self._instructions = computation.instructions

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 class Target:
     """State what decides between fusions of a target.
 
-    With ``has_epilogues``, of one without memory to spare, contractions are absorbed by what is
-    computed of their elements (:mod:`hlo.passes.epilogues`), and updates of any part are in place.
+    With ``has_epilogues`` contractions are absorbed by what is computed of their elements
+    (:mod:`hlo.passes.epilogues`). With ``updates_any_part``, of one without memory to spare,
+    updates of any part are in place.
     ``rows_are_lanes``: a kernel that reduces many short rows has a lane for each. Exact sums have a
     branch instead, for what their error bound leaves open: elementary functions of them are
     computed apart from them, in lanes of their own.
     """
 
     has_epilogues: bool = False
+    updates_any_part: bool = False
     rows_are_lanes: bool = True
 
 
@@ -25,4 +27,5 @@ TARGETS = {
     "fusion": Target(),
     "fusion_of_exact_sums": Target(rows_are_lanes=False),
     "fusion_with_epilogues": Target(has_epilogues=True),
+    "fusion_in_little_memory": Target(has_epilogues=True, updates_any_part=True),
 }

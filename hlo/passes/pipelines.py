@@ -64,11 +64,14 @@ _BEFORE_FAST_FUSION = (*_BEFORE_LOOPS, "products_of_slices", "right_factors", *_
 _IN_LITTLE_MEMORY = (*_BEFORE_LOOPS, *_LOOPS)
 _FUSION = ("fusion", "merge_computations", "dead_code")
 _EXACT_FUSION = ("fusion_of_exact_sums", *_FUSION[1:])
-_SCALAR_FUSION = ("fusion_with_epilogues", *_FUSION[1:])
+_FAST_FUSION = ("fusion_with_epilogues", *_FUSION[1:])
+_SCALAR_FUSION = ("fusion_in_little_memory", *_FUSION[1:])
 
 PIPELINES: dict[str, tuple[str, ...]] = {
     "backend_c": (*_BEFORE_FUSION, *_EXACT_FUSION),
-    "backend_c_fast": (*_BEFORE_FAST_FUSION, *_FUSION),
+    "backend_c_fast": (*_BEFORE_FAST_FUSION, *_FAST_FUSION),
+    # A library of products, cuBLASLt, computes no epilogues.
+    "backend_c_fast_library": (*_BEFORE_FAST_FUSION, *_FUSION),
     "backend_c_scalar": (*_IN_LITTLE_MEMORY, *_SCALAR_FUSION),
     # backend_c_scalar, divided where hlo/passes/bands makes loops. Behind it loop_invariants is
     # left out: it would hoist, as a whole, what each band computes a part of.
@@ -76,6 +79,8 @@ PIPELINES: dict[str, tuple[str, ...]] = {
     "after_bands": ("simplify", "common_subexpressions", "dead_code", *_SCALAR_FUSION),
     "lowerable": ("inline", "layouts"),  # the least that the C backend requires
 }
+# The sums of fast numerics have no order of their own.
+_SUMS_IN_ANY_ORDER = ("backend_c_fast", "backend_c_fast_library")
 
 
 def run(
@@ -85,8 +90,7 @@ def run(
 
     Raises KeyError for an unknown pipeline, and what the passes raise (Unsupported).
     """
-    # The sums of fast numerics have no order of their own.
-    folds = frozenset[str]() if pipeline == "backend_c_fast" else in_order(module)
+    folds = frozenset[str]() if pipeline in _SUMS_IN_ANY_ORDER else in_order(module)
     for name in PIPELINES[pipeline]:
         module = kept_in_order(PASSES[name](module), folds)
         if after is not None:

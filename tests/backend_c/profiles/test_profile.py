@@ -24,6 +24,7 @@ from backend_c.render.translation_units import render_plan
 from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
 from hlo.passes import run
+from hlo.passes.fusion_targets import TARGETS
 from hlo.work import byte_count, bytes_read
 
 # Of a machine that moves 10 GB and does 100 billion operations a second, on any number of threads.
@@ -96,7 +97,7 @@ def before_fusion(module: Module) -> Module:
     stages, found = [module], []
 
     def after(name: str, made: Module) -> None:
-        found.extend(stages[-1:] if name == "fusion" else [])
+        found.extend(stages[-1:] if name in TARGETS else [])
         stages.append(made)
 
     run(module, "backend_c_fast", after)
@@ -127,17 +128,19 @@ def test_every_instruction_and_every_byte_is_accounted_for(module: Module) -> No
 def test_reasons_are_those_of_fusion() -> None:
     profile = explained(hlo.parse(LAYER))
     by_name = {row.instruction: row for row in profile.rows}
-    assert by_name["product"].why == "a dot is a kernel of its own"
-    assert by_name["scaled"].instructions == ("biases", "biased", "active", "rows", "scales",
-                                              "scaled")  # fmt: skip
+    assert by_name["active"].why == "it is what a contraction computes of its sums last"
+    assert by_name["active"].instructions == ("product", "biases", "biased", "active")
+    assert by_name["active"].kind == "dot"
+    assert by_name["scaled"].instructions == ("rows", "scales", "scaled")
     assert by_name["scaled"].kind == "rows" and by_name["columns"].kind == "reduce"
     assert {(e.producer, e.consumer) for e in profile.edges} == {(0, 1), (1, 2)}
 
 
 def test_work_and_limits_of_a_dot() -> None:
     dot = explained(hlo.parse(LAYER)).rows[0]
-    assert dot.operations == {"f32": 2.0 * 64 * 512 * 256}
-    assert (dot.read, dot.written) == (4 * (64 * 256 + 256 * 512), 4 * 64 * 512)
+    added, tanh = 64 * 512, 12 * 64 * 512
+    assert dot.operations == {"f32": 2.0 * 64 * 512 * 256 + added + tanh}
+    assert (dot.read, dot.written) == (4 * (64 * 256 + 256 * 512 + 512), 4 * 64 * 512)
     assert dot.bound.limit == "compute" and dot.bound.seconds == dot.flops / 1e11
 
 

@@ -73,7 +73,7 @@ def result_array(
 
     None if an epilogue computes something from them, or if columns do not lie side by side.
     """
-    if not isinstance(write, Writer) or len(write.arrays) != 1:
+    if not isinstance(write, Writer) or len(write.arrays) != 1 or write.epilogue is not None:
         return None
     if write.arrays[0].element_type is not element_type:
         return None

@@ -93,7 +93,7 @@ class FastConvolution:
     def _result_strides(self) -> tuple[int, ...] | None:
         """Return the result's strides if sums may be stored in it directly; None if not."""
         write, dims = self.write, self.convolved.whole
-        if not isinstance(write, Writer) or len(write.arrays) != 1:
+        if not isinstance(write, Writer) or len(write.arrays) != 1 or write.epilogue is not None:
             return None
         strides = tuple(math.prod(dims[d + 1 :]) for d in range(len(dims)))
         feature = self.convolved.labels.output_feature
