@@ -38,9 +38,10 @@ def leaves_layouts_open(module: Module) -> bool:
 
 
 def _of_bitcasts(module: Module) -> Iterator[tuple[ArrayShape, ArrayShape]]:
-    """Yield the shapes of each bitcast's result and operand."""
+    """Yield the shapes of each bitcast's result and operand; the module need not be valid."""
     for computation in module.computations:
         shapes = {i.name: i.shape for i in computation.instructions}
         for one in computation.instructions:
             if one.opcode == "bitcast":
-                yield from zip(leaves(one.shape), leaves(shapes[one.operands[0]]), strict=True)
+                for operand in one.operands:
+                    yield from zip(leaves(one.shape), leaves(shapes[operand]))

@@ -28,6 +28,7 @@ from fuzz.peers.isolated import Isolated
 from fuzz.peers.layouts import LOST, reads_layouts
 from fuzz.peers.plugin import PREFIX, Plugin
 from fuzz.peers.stablehlo import Conversion, Version
+from fuzz.peers.unwritten_memory import fill_unwritten_memory
 from fuzz.peers.xla import Answer
 from fuzz.worker_pool import Result, WorkerPool
 from hlo.errors import ArgumentError
@@ -126,6 +127,7 @@ def _version(plugin: pypjrt.Plugin) -> Version | None:
 @contextmanager
 def plugin_runner(plugin: Plugin) -> Iterator[Callable[[bytes, Sequence[Array]], Answer]]:
     """Open the function of one worker process, which opens the client once."""
+    fill_unwritten_memory()
     with _opened(plugin) as at:
 
         def answer(program: bytes, arrays: Sequence[Array]) -> Answer:

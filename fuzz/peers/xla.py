@@ -17,6 +17,7 @@ import numpy as np
 from fuzz.peers.crash import described
 from fuzz.peers.isolated import Isolated
 from fuzz.peers.layouts import LOST, loses_layouts
+from fuzz.peers.unwritten_memory import fill_unwritten_memory
 from fuzz.worker_pool import Result, WorkerPool
 from hlo.values import Array
 
@@ -51,6 +52,7 @@ def client_runner(flags: str | None) -> Iterator[Callable[..., Answer]]:
     """Open the function of one worker process, which makes the client once, and keeps what it
     compiled last. ``flags`` replace XLA_FLAGS: the server that forks workers may have been started
     with others."""
+    fill_unwritten_memory()
     os.environ.pop("XLA_FLAGS", None)
     if flags is not None:
         os.environ["XLA_FLAGS"] = flags

@@ -6,7 +6,7 @@ import pytest
 import hlo
 from fuzz.oracles import Difference, LeftOut
 from fuzz.oracles.compilers import _carried
-from fuzz.peers.layouts import leaves_layouts_open
+from fuzz.peers.layouts import leaves_layouts_open, reads_layouts
 from fuzz.reducer.search import Case
 
 _WRONG = Difference("wrong result: another number", "[1]")
@@ -40,3 +40,12 @@ def test_bitcasts_to_other_dimensions_are_open(result: str, opcode: str, is_open
     assert _carried(case, _WRONG) == found
     # That it ends the process is wrong all the same.
     assert _carried(case, Difference("crash: x", "")) == Difference("crash: x", "")
+
+
+@pytest.mark.parametrize("operands", ["", "p, p"])
+def test_bitcasts_of_other_than_one_operand_are_read(operands: str) -> None:
+    module = hlo.parse(
+        "HloModule m ENTRY e { p = s64[6]{0} parameter(0)"
+        f" ROOT r = s64[3,2] bitcast({operands}) }}"
+    )
+    assert reads_layouts(module) == bool(operands)
