@@ -21,6 +21,7 @@ FILE = "finding.json"
 _ISOLATED, _TIMES = "isolated", "times"
 
 _CRASH, _HANG = "crash: ", "hang: "
+_MOST_AT_A_PLACE = 3  # findings: what is left of one defect may have other opcodes each time
 
 
 def is_unplaced(kind: str) -> bool:
@@ -30,15 +31,16 @@ def is_unplaced(kind: str) -> bool:
 
 
 def _says_all(kind: str) -> bool:
-    """Return whether a kind is a crash at a place in a source, which is one defect."""
+    """Return whether a kind is a crash at a place in a source, which is mostly one defect."""
     return kind.startswith(_CRASH) and is_place(kind.removeprefix(_CRASH))
 
 
 def key(oracle: str, found: Finding) -> str:
     """Return the name of a finding's folder, which hashes what tells defects apart: oracle, kind,
-    flakiness, and, unless the kind is a place in a compiler's source, blamed instruction and
-    opcodes."""
-    told = [] if _says_all(found.kind) else [found.blamed, *sorted(found.opcodes)]
+    flakiness, opcodes, and, unless the kind is a place in a compiler's source, blamed
+    instruction."""
+    blamed = [] if _says_all(found.kind) else [found.blamed]
+    told = [*blamed, *sorted(found.opcodes)]
     apart = json.dumps([oracle, found.kind, found.is_flaky, told])
     name = _words(oracle, found.kind, found.is_flaky)
     return f"{name}-{hashlib.sha256(apart.encode()).hexdigest()[:8]}"
@@ -55,23 +57,40 @@ def is_known(findings: Path, suspect: Suspect) -> bool:
     """Return whether a finding covers a suspect: same oracle and kind, and, unless the kind
     suffices, the same isolated instructions. If so, it is counted; of the latter, the tenth,
     hundredth, … suspect counts as unknown, so that it is reduced all the same."""
-    says_all = not suspect.told_by_reduction or _says_all(suspect.kind)
-    if not says_all and suspect.isolated is None:
+    if not suspect.told_by_reduction or _says_all(suspect.kind):
+        return _is_known_by_place(findings, suspect)
+    if suspect.isolated is None:
         return False
     for path, kept in _of_kind(findings, suspect):
         same = [*kept[_ISOLATED], [kept["blamed"], kept["opcodes"]]]
-        if says_all or _told(suspect.isolated) in same:
+        if _told(suspect.isolated) in same:
             times = _counted(path)
             # Equal instructions may hide another defect behind the known one, which a reduction
             # shows.
-            return says_all or str(times).rstrip("0") != "1"  # False for 10, 100, 1000, …
+            return str(times).rstrip("0") != "1"  # False for 10, 100, 1000, …
     return False
+
+
+def _is_known_by_place(findings: Path, suspect: Suspect) -> bool:
+    """Return whether a finding of a suspect's kind covers it, and count it there: one of opcodes
+    that the suspect's program has as well, or any of several."""
+    kept = list(_of_kind(findings, suspect))
+    has = suspect.opcodes
+    covering = [path for path, one in kept if has is None or has.issuperset(one["opcodes"])]
+    if not covering and len(kept) >= _MOST_AT_A_PLACE:
+        covering = [path for path, _ in kept]
+    if covering:
+        _counted(covering[0])
+    return bool(covering)
 
 
 def siblings(findings: Path, suspect: Suspect) -> int:
     """Count the findings of the suspect's oracle and kind whose blamed instruction has the same
     opcode, and constants or not, whatever its types: mostly one defect. 0 without an isolated
-    one: several instructions may be wrong together in many ways."""
+    one: several instructions may be wrong together in many ways. Of a place in a compiler's source
+    all its findings count."""
+    if _says_all(suspect.kind):
+        return sum(1 for _ in _of_kind(findings, suspect))
     if suspect.isolated is None or suspect.several:
         return 0
     family = _family(suspect.isolated.blamed)

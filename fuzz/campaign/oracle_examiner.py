@@ -21,7 +21,7 @@ from fuzz.campaign.program_findings import (
 from fuzz.campaign.subject import Chunk, Finding, Suspect
 from fuzz.campaign.text_findings import text_finding
 from fuzz.judge.blame import alone, blamed, computing
-from fuzz.judge.failure import Judged
+from fuzz.judge.failure import Judged, opcodes
 from fuzz.oracles import Difference, LeftOut
 from fuzz.oracles.isolation import by_name, narrower
 from fuzz.oracles.oracle import Property
@@ -92,7 +92,10 @@ class OracleExaminer:
             isolated = None if small is None else told_of(small)
             evidence = Evidence(oracle, outcome, case, small or case)
             kind, detail = outcome.kind, outcome.detail
-            suspect = Suspect(asked, kind, detail, example, is_alike, evidence, isolated)
+            has = opcodes(evidence.begin.module) if found.text is None else None
+            suspect = Suspect(
+                asked, kind, detail, example, is_alike, evidence, isolated, opcodes=has
+            )
             # Crashes by damaged memory are not: they end a process for each program that is tried.
             if small is None and outcome.blame is not None:
                 suspect = replace(suspect, narrowed=partial(self._narrowed, suspect))

@@ -31,6 +31,8 @@ class Suspect:
     ``kind`` is equal for the same defect in other examples. If ``told_by_reduction``, different
     defects may share it, and only the reduced example tells them apart. ``isolated`` identifies the
     instruction that fails alone, or, if there are ``several``, those that fail only together.
+    ``opcodes`` are those of the program, if it is one: a failure at a known place is another one if
+    what was left of the known one has others.
     ``evidence`` is what the examiner needs to reduce the example; it stays in its process.
     ``narrowed(seconds)`` isolates what is not isolated yet, if that can be done: the time is lost
     if the kind alone says that the failure is known.
@@ -45,6 +47,7 @@ class Suspect:
     isolated: Told | None = None
     several: bool = False
     narrowed: Callable[[float], Suspect] | None = None
+    opcodes: frozenset[str] | None = None
 
 
 @dataclass(slots=True)

@@ -235,8 +235,26 @@ def _crash(kind: str) -> Suspect:
     return Suspect("planted", kind, "", 0, told_by_reduction=True)
 
 
+def test_a_crash_at_a_known_place_with_other_opcodes_is_another(tmp_path: Path) -> None:
+    """A check may fail for several defects; after three, what is left varies of itself."""
+
+    def crash(*opcodes: str) -> Suspect:
+        return replace(_crash("crash: place.cc:12]"), opcodes=frozenset(opcodes))
+
+    for number, opcode in enumerate(("fusion", "and", "sort")):
+        assert not findings.is_known(tmp_path, crash(opcode, "add"))
+        assert findings.siblings(tmp_path, crash(opcode)) == number
+        kind = "crash: place.cc:12]"
+        found = Finding(kind, opcode, frozenset([opcode]), lambda folder: None)
+        findings.keep(tmp_path, "planted", found, Origin(0, number, 0))
+        assert findings.is_known(tmp_path, crash(opcode, "add"))
+    assert findings.is_known(tmp_path, crash("add"))
+    times = {one["detail"]: one["times"] for one in findings.all_kept(tmp_path)}
+    assert sorted(times.values()) == [2, 2, 3]
+
+
 def test_a_crash_at_a_known_place_is_not_reduced_again(tmp_path: Path) -> None:
-    """However often it happens: its place tells the finding, so that another would be the same."""
+    """However often it happens, if what was left of the first is in the program, too."""
     crash = _crash("crash: place.cc:12]")
     found = Finding(crash.kind, "", frozenset(), lambda folder: None)
     findings.keep(tmp_path, "planted", found, Origin(0, 0, 0))
@@ -255,12 +273,13 @@ def test_a_crash_at_a_known_place_is_not_reduced_again(tmp_path: Path) -> None:
         ("other bits", True),
     ],
 )
-def test_kinds_that_defects_share_are_told_by_opcodes(kind: str, apart: bool) -> None:
-    keys = {
-        findings.key("planted", Finding(kind, "", frozenset([opcode]), lambda folder: None))
-        for opcode in ("add", "sort")
-    }
-    assert len(keys) == 1 + apart
+def test_kinds_that_defects_share_are_told_by_types(kind: str, apart: bool) -> None:
+    def key(opcode: str, blamed: str) -> str:
+        found = Finding(kind, "", frozenset([opcode]), lambda folder: None, blamed=blamed)
+        return findings.key("planted", found)
+
+    assert len({key(opcode, "add(f32) -> f32") for opcode in ("add", "sort")}) == 2
+    assert len({key("add", f"add({one}) -> {one}") for one in ("f32", "s8")}) == 1 + apart
     assert findings.is_unplaced(kind) == (apart and kind != "other bits")
 
 
