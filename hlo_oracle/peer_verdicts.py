@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
 if TYPE_CHECKING:
     from fuzz.peers.command import Command
     from fuzz.peers.pjrt import PJRT
+    from fuzz.peers.synchronous_form import Forms
     from fuzz.peers.xla import XLA, Answer
 
 _MOST_LINES = 8
@@ -40,13 +41,13 @@ TRIALS = 24  # of programs with values in between, until they give the results t
 
 class Peer(NamedTuple):
     """A compiler to judge: a function that starts it, its budget, the packages it needs, the extra
-    that installs them, and how to rewrite a program that it refuses to an equivalent one."""
+    that installs them, and the equivalent forms of a program that it refuses."""
 
     start: Callable[[float], XLA | PJRT | Command]  # with the seconds that one program may take
     budget: Budget
     needs: tuple[str, ...]
     extra: str
-    equivalent: Callable[[Module], Module] | None = None
+    equivalent: Forms | None = None
 
 
 def _xla(timeout: float) -> XLA:
@@ -55,10 +56,10 @@ def _xla(timeout: float) -> XLA:
     return XLA(timeout=timeout)
 
 
-def _in_stablehlo(module: Module) -> Module:
-    from fuzz.peers.synchronous_form import without_layouts
+def _in_stablehlo(module: Module) -> Iterable[tuple[Module, str]]:
+    from fuzz.peers.synchronous_form import equivalent_forms
 
-    return without_layouts(module)
+    return equivalent_forms(module)
 
 
 PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib",), "jax", _in_stablehlo)}
@@ -195,11 +196,11 @@ def examined(
     *,
     exact: Value,
     seed: int,
-    equivalent: Callable[[Module], Module] | None = None,
+    equivalent: Forms | None = None,
 ) -> Examination:
     """Run a started peer on a program, unless its behaviour is undefined, and judge its results.
     Where the envelope alone cannot tell, the peer is also asked for intermediate values.
-    ``equivalent`` rewrites a program that the peer refuses, so that it may take that."""
+    ``equivalent`` yields forms of a program that the peer refuses, of which it may take one."""
     from fuzz.judge.undefined_behaviour import damaging, left_open, undefined
 
     arrays = list(arrays_of(values))
@@ -233,17 +234,17 @@ def _asked_again(
     module: Module,
     arrays: Sequence[Array],
     refusal: Answer,
-    equivalent: Callable[[Module], Module],
+    equivalent: Forms,
 ) -> tuple[Module, Answer, str | None]:
     """Run an equivalent program in place of one that was refused; return the program that counts,
     the answer, and, if it is the other one, which it is and why."""
     from fuzz.peers.synchronous_form import asked_again
 
-    other, answer = asked_again(run, module, arrays, refusal, equivalent)
+    other, answer, form = asked_again(run, module, arrays, refusal, equivalent)
     if answer.outputs is None:
         return module, refusal, None
     why = _first_line(refusal.error or "")
-    return other, answer, f"refused as it is ({why}): judged without fusions, calls and layouts"
+    return other, answer, f"refused as it is ({why}): judged {form}"
 
 
 def peer_judgement(
@@ -255,7 +256,7 @@ def peer_judgement(
     *,
     exact: Value,
     seed: int,
-    equivalent: Callable[[Module], Module] | None = None,
+    equivalent: Forms | None = None,
 ) -> Judgement:
     """Judge a started peer as :func:`judge` does. A program with undefined behaviour is not run,
     and for one with several right results nothing is proven wrong."""

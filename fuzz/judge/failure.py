@@ -13,7 +13,7 @@ import interp
 from fuzz.judge.plausibility import plausibility
 from fuzz.judge.undefined_behaviour import left_open, undefined
 from fuzz.peers.crash import sign
-from fuzz.peers.synchronous_form import asked_again, without_layouts
+from fuzz.peers.synchronous_form import asked_again, equivalent_forms
 from fuzz.peers.xla import Answer
 from fuzz.reducer.cutting import affordable, can_be_shown
 from fuzz.reducer.search import Case
@@ -198,7 +198,8 @@ class Against:
         answer = self._run(hlo.format(module), given)
         if answer.error is None:
             return module, answer
-        return asked_again(self._run, module, given, answer, without_layouts)
+        counted, answer, _ = asked_again(self._run, module, given, answer, equivalent_forms)
+        return counted, answer
 
 
 @dataclass(slots=True)

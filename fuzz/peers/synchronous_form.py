@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,12 +24,15 @@ from hlo.values import Array
 if TYPE_CHECKING:
     from fuzz.peers.xla import Answer
 
+Forms = Callable[[Module], Iterable[tuple[Module, str]]]
+
 # Replaced by their first operand. StableHLO has the third such opcode, opt-barrier.
 _SAME = frozenset(("add-dependency", "domain"))
 # Attributes that the parser of jaxlib 0.10.2 does not know, nor the algorithm ``dot_unset``, which
 # is the default.
 _NEWER = {"topk": ("is_stable",), "convolution": ("convolution_kind", "sparsity_config")}
 _NO_ALGORITHM = "dot_unset"
+_ASYNCHRONOUS = frozenset(("async-start", "async-update", "async-done"))
 # Of copy-start; copy has no such attribute.
 _ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
 
@@ -39,15 +42,44 @@ def asked_again(
     module: Module,
     arrays: Sequence[Array],
     refusal: Answer,
-    rewrite: Callable[[Module], Module],
-) -> tuple[Module, Answer]:
-    """Run a program that was refused in an equivalent form; return the program that counts, and the
-    answer: the one given, and its refusal, if it has no other form or that is refused, too."""
-    other = rewrite(module)
-    if other == module:
-        return module, refusal
-    answer = run(hlo.format(other), arrays)
-    return (module, refusal) if answer.error is not None else (other, answer)
+    forms: Forms,
+) -> tuple[Module, Answer, str | None]:
+    """Run a program that was refused in its equivalent forms, one after the other, until one is
+    not. Return the program that counts, the answer, and what that form is: the one given, its
+    refusal and None, if it has no other form or each is refused, too."""
+    for other, what in forms(module):
+        if other != module:
+            answer = run(hlo.format(other), arrays)
+            if answer.error is None:
+                return other, answer, what
+    return module, refusal, None
+
+
+def equivalent_forms(module: Module) -> Iterator[tuple[Module, str]]:
+    """Yield programs equivalent to one that XLA refuses, with what they are, nearest first."""
+    yield as_loops(module), "with fusions as loops, and without attributes that it does not read"
+    yield without_layouts(module), "without fusions, calls and layouts"
+
+
+def as_loops(module: Module) -> Module:
+    """Rewrite a program without attributes that mean nothing, but for which XLA:CPU refuses it: the
+    kinds of fusions other than loops, aliasing of what runs asynchronously, and newer ones."""
+    return each(module, _as_loops)
+
+
+def _as_loops(computation: Computation) -> Computation:
+    return replace(computation, instructions=tuple(map(_as_loop, computation.instructions)))
+
+
+def _as_loop(instruction: Instruction) -> Instruction:
+    """Drop an instruction's attributes of :func:`as_loops`."""
+    plain = _by_default(instruction)
+    if plain.opcode in _ASYNCHRONOUS:
+        kept = {k: v for k, v in plain.attributes.items() if k != "output_to_operand_aliasing"}
+        return plain._replace(attributes=kept)
+    if plain.opcode == "fusion":
+        return plain._replace(attributes={**plain.attributes, "kind": "kLoop"})
+    return plain
 
 
 def without_layouts(module: Module) -> Module:

@@ -103,13 +103,18 @@ def _marked(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _topk(builder: Builder, shape: ArrayShape) -> str:
-    """Draw a TopK; return its values, or, if the shape is s32, perhaps its indices."""
+    """Draw a TopK, mostly of f32, which is all that XLA takes; return its values, converted, or, if
+    the shape is s32, perhaps its indices."""
     is_places = shape.element_type is S32 and builder.boolean()
     operand = wider(builder, shape, is_places=is_places)
+    if builder.integer(0, 3):
+        operand = ArrayShape(F32, operand.dims)
     values = ArrayShape(operand.element_type, shape.dims)
     results = TupleShape((values, ArrayShape(S32, shape.dims)))
     found = _emit(builder, "TopK", results, builder.value(operand))
-    return builder.emit("get-tuple-element", shape, found, index=int(is_places))
+    result = shape if is_places else values
+    chosen = builder.emit("get-tuple-element", result, found, index=int(is_places))
+    return chosen if result == shape else builder.emit("convert", shape, chosen)
 
 
 def _padded(builder: Builder, shape: ArrayShape) -> str:

@@ -30,8 +30,13 @@ def reduce_window(builder: Builder, shape: ArrayShape) -> str:
 def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
     """Draw a select-and-scatter; its result has the shape that the windows slide over."""
     room, chosen, places = _WORK // nonzero(shape.dims), [], []
-    for extent in shape.dims:
+    # StableHLO has no dilations of it, and XLA takes programs whose sizes are right without them:
+    # with one dimension that is dilated they are more often than with several.
+    dilated = builder.integer(0, shape.rank)
+    for number, extent in enumerate(shape.dims):
         dimension = _dimension(builder, extent, room)
+        if number != dilated and builder.integer(0, 3):
+            dimension = replace(dimension, base_dilation=1, window_dilation=1)
         low, high = (_padding(builder, dimension) for _ in range(2))
         # The verifier refuses negative padding that removes more than there is.
         high = max(high, -low - _dilated(dimension, extent))

@@ -10,7 +10,7 @@ import pytest
 import hlo
 import interp
 from fuzz.judge.failure import CRASH, Against, opcodes
-from fuzz.peers.synchronous_form import synchronous
+from fuzz.peers.synchronous_form import asked_again, equivalent_forms, synchronous
 from fuzz.peers.xla import Answer
 from hlo.bit_equality import differences
 from interp.envelope.budget import XLA_CPU
@@ -91,3 +91,45 @@ ENTRY e {{
 """)
     assert attribute in hlo.format(module)
     assert attribute not in hlo.format(synchronous(module))
+
+
+_FUSED = """HloModule m
+f {
+  x = f32[4] parameter(0)
+  ROOT y = f32[4] negate(x)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  v = f32[4] fusion(x), kind=kInput, calls=f
+  s = ((f32[4]), f32[4], s32[]) async-start(v), calls=f, output_to_operand_aliasing={{1}: (0, {})}
+  ROOT d = f32[4] async-done(s)
+}
+"""
+
+
+def test_the_nearest_form_keeps_fusions_and_what_is_asynchronous() -> None:
+    module = hlo.parse(_FUSED)
+    hlo.verify(module)
+    near, far = [form for form, _ in equivalent_forms(module)]
+    hlo.verify(near)
+    assert [i.opcode for i in near.entry.instructions] == [
+        i.opcode for i in module.entry.instructions
+    ]
+    assert "kind=kLoop" in hlo.format(near) and "aliasing" not in hlo.format(near)
+    assert "fusion(" not in hlo.format(far) and "async-start(" not in hlo.format(far)
+
+
+def test_forms_are_asked_until_one_is_taken() -> None:
+    module, asked = hlo.parse(_FUSED), []
+
+    def run(text: str, arrays: object) -> Answer:
+        asked.append(text)
+        return Answer(error="no") if "fusion(" in text else Answer(outputs=())
+
+    refusal = Answer(error="refused")
+    other, answer, what = asked_again(run, module, (), refusal, equivalent_forms)
+    assert answer.outputs == () and "without fusions" in (what or "")
+    assert len(asked) == 2 and hlo.format(other) == asked[1]
+    plain = hlo.parse("HloModule m ENTRY e { ROOT x = f32[] parameter(0) }")
+    assert asked_again(run, plain, (), refusal, equivalent_forms) == (plain, refusal, None)
+    assert len(asked) == 2
