@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.judge.weak_orders import disorder, symmetry
+from fuzz.peers.layouts import layouts_left_open
 from hlo.attributes import Window
 from hlo.bit_equality import differences
 from hlo.errors import Error
@@ -43,8 +44,8 @@ def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
     whose init is no identity (it may be used several times), a pred with bits other than 0 and 1,
     the elements by which an array grows, operands of different sizes in dimensions that have to
     agree, f64 operands converted to c64 before or after a dot, elements gathered from slices that
-    have none."""
-    return _first_of(_OPEN, module, arrays)
+    have none, layouts that a bitcast reads and the text does not say."""
+    return layouts_left_open(module) or _first_of(_OPEN, module, arrays)
 
 
 def _first_of(checks: Checks, module: Module, arrays: Sequence[Any]) -> str | None:

@@ -12,7 +12,7 @@ from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.judge.failure import WRONG, Against, Failure, Judged, WrongStep
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
 from fuzz.peers.command import Command
-from fuzz.peers.layouts import leaves_layouts_open, reads_layouts
+from fuzz.peers.layouts import reads_layouts
 from fuzz.peers.plugin import parsed
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
@@ -45,7 +45,7 @@ def _carried(case: Case, outcome: Outcome) -> Outcome:
     """Ignore wrong numbers of a program that depends on layouts: StableHLO, the only way into XLA,
     drops them."""
     is_wrong = isinstance(outcome, Difference) and outcome.kind.startswith(WRONG)
-    depends = is_wrong and (reads_layouts(case.module) or leaves_layouts_open(case.module))
+    depends = is_wrong and reads_layouts(case.module)
     return LeftOut("depends on layouts") if depends else outcome
 
 

@@ -24,24 +24,27 @@ def loses_layouts(text: str) -> bool:
 
 
 def reads_layouts(module: Module) -> bool:
-    """Return whether a bitcast depends on layouts."""
-    return any(shape.layout is not None for both in _of_bitcasts(module) for shape in both)
+    """Return whether a bitcast depends on layouts that the module states."""
+    return any(shape.layout is not None for _, *both in _of_bitcasts(module) for shape in both)
 
 
-def leaves_layouts_open(module: Module) -> bool:
-    """Return whether a bitcast between arrays of other dimensions may depend on layouts that the
-    text does not say: a compiler chooses them for all that is computed."""
-    return any(
-        result.dims != operand.dims and max(result.rank, operand.rank) > 1
-        for result, operand in _of_bitcasts(module)
-    )
+def layouts_left_open(module: Module) -> str | None:
+    """Return which bitcast between arrays of other dimensions may depend on layouts that the text
+    does not say, as a compiler chooses them for all that is computed; None if none does."""
+    for name, result, operand in _of_bitcasts(module):
+        is_other = result.dims != operand.dims and max(result.rank, operand.rank) > 1
+        if is_other and None in (result.layout, operand.layout):
+            return f"%{name}: the text does not say in which layouts a bitcast reads its operand"
+    return None
 
 
-def _of_bitcasts(module: Module) -> Iterator[tuple[ArrayShape, ArrayShape]]:
-    """Yield the shapes of each bitcast's result and operand; the module need not be valid."""
+def _of_bitcasts(module: Module) -> Iterator[tuple[str, ArrayShape, ArrayShape]]:
+    """Yield the name of each bitcast, and the shapes of its result and its operand; the module need
+    not be valid."""
     for computation in module.computations:
         shapes = {i.name: i.shape for i in computation.instructions}
         for one in computation.instructions:
             if one.opcode == "bitcast":
                 for operand in one.operands:
-                    yield from zip(leaves(one.shape), leaves(shapes[operand]))
+                    for result, given in zip(leaves(one.shape), leaves(shapes[operand])):
+                        yield one.name, result, given
