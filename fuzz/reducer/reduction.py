@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import interp
-from fuzz.peers.synchronous_form import synchronous
+from fuzz.peers.synchronous_form import as_loops, synchronous
 from fuzz.reducer.cutting import Evaluate, all_zeros, cut
 from fuzz.reducer.inlining import each_call, each_callee, inline_or_unroll
 from fuzz.reducer.numbers import simpler_numbers
@@ -108,7 +108,8 @@ def _make_small(search: Search, values: Sequence[Evaluate]) -> None:
     """Remove instructions; their values become arguments."""
     search.exhaust(bare, "plain text")
     search.attempt(Case(dead_code(search.best.module), search.best.arrays), "dead code")
-    search.attempt(Case(synchronous(search.best.module), search.best.arrays), "other words")
+    for other in (synchronous, as_loops):
+        search.attempt(Case(other(search.best.module), search.best.arrays), "other words")
     search.exhaust(without_effects, "dead code")
     for evaluate in values:
         cut(search, evaluate)

@@ -11,6 +11,7 @@ from planted import Wrong, large, shows
 
 import fuzz
 import hlo
+from fuzz.peers.synchronous_form import as_loops
 from fuzz.reducer import cutting, in_processes
 from fuzz.reducer.delta_debugging import minimal
 from fuzz.reducer.numbers import complexity, simpler_numbers
@@ -240,3 +241,23 @@ def test_shorter_numbers_are_simpler() -> None:
     numbers = ([0.0], [1.0], [2.0], [-0.0], [0.5], [0.123456])
     measured = [complexity(np.array(each, np.float32)) for each in numbers]
     assert measured == sorted(measured)
+
+
+def test_a_fusion_is_left_as_the_loop_that_fails() -> None:
+    """What a compiler refuses otherwise: the reduced program is to fail as it is."""
+    module = hlo.parse("""HloModule m
+f {
+  x = f32[4] parameter(0)
+  ROOT y = f32[4] negate(x)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  ROOT r = f32[4] fusion(x), kind=kInput, calls=f
+}
+""")
+
+    def fails(module: Module, arrays: object) -> bool:
+        return "fusion(" in hlo.format(as_loops(module))
+
+    small, _ = fuzz.reduce(module, [np.ones(4, np.float32)], fails)
+    assert "kind=kLoop" in hlo.format(small)
