@@ -130,12 +130,13 @@ def select_and_scatter(
     """Enclose select-and-scatter: a scatter to what windows choose of the operand's low ends, and
     anything in what other elements a window may choose. With padding XLA searches a window in
     another order, so among equal elements any may be chosen."""
-    result = _selected_and_scattered(operand, source, init, select, scatter, window)
     is_padded = budget.current() is not budget.EXACT and _has_padding(window)
+    # What is no order by size chooses others in another order, as `differs` does the last or first.
+    if is_padded and not compares_alone(select.computation):
+        return anything(operand.shape, source.element_type)
+    result = _selected_and_scattered(operand, source, init, select, scatter, window)
     # `flushed` returns the operand itself if nothing in it may be flushed.
     if not all_certain(operand) or flushed(operand) is not operand:
-        if is_padded and not compares_alone(select.computation):
-            return anything(operand.shape, source.element_type)
         open_ = open_choices(operand, source.shape, select, window, in_any_order=is_padded)
         result = open_where(open_, result)
     if not is_padded:

@@ -102,3 +102,17 @@ def test_exact_results_are_inside(window: str, direction: str) -> None:
                 given = np.where(is_nan, np.float32(_NAN), numbers(low, high))
                 exact: Any = interp.evaluate(module, given, source)
                 assert contains(legal, exact).all()
+
+
+@pytest.mark.parametrize("direction", ["NE", "EQ"])
+@pytest.mark.parametrize("padding", ["", " pad=0_1"])
+def test_what_is_no_order_chooses_others_in_another_order(direction: str, padding: str) -> None:
+    """XLA searches a padded window in an order of its own, and what is equal or different to the
+    best so far is no order: backwards another element is chosen (found by drawing programs)."""
+    module = _module(6, 2, f"size=3 stride=3{padding}", direction)
+    x, source = np.float32([1, 2, 3, 5, 4, 5]), np.float32([1, 10])
+    legal = enclose(module, x, source, peer=XLA_CPU).result
+    exact = interp.evaluate(module, x, source)
+    backwards = interp.evaluate(module, x[::-1].copy(), source[::-1].copy())[::-1]
+    assert contains(legal, exact).all() and not (exact == backwards).all()
+    assert contains(legal, backwards).all() == bool(padding)
