@@ -153,7 +153,8 @@ class OracleExaminer:
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a suspect's program; one that does not fail again, alone and reduced, is kept as
-        it is, and marked flaky."""
+        it is, and marked flaky unless it fails in another way, as what reads memory that nobody
+        wrote may each time."""
         evidence: Evidence = suspect.evidence
         found, case = evidence.found, evidence.case
         if found.text is not None:
@@ -164,6 +165,9 @@ class OracleExaminer:
             (outcome,) = [None] if small is None else asked([small])
             if small is not None and isinstance(outcome, Difference):
                 return _finding(outcome, small, case)  # it asks once more, for what is to blame
+            (again,) = asked([evidence.begin])
+            if isinstance(again, Difference):
+                return _finding(again, evidence.begin, case)
         return replace(_finding(found, case, case), is_flaky=True)
 
     def write(self, number: int, example: int, folder: Path) -> None:

@@ -364,3 +364,20 @@ def test_what_does_not_repeat_is_flaky(tmp_path: Path, monkeypatch: pytest.Monke
         assert folder.name.startswith("flaky-planted-other-bits-")
         original = hlo.format(cases(plan, 0)[0].module)
         assert {file.read_text() for file in folder.glob("*.hlo")} == {original}
+
+
+def test_what_fails_in_another_way_each_time_is_not_flaky(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As what reads memory that nobody wrote does: it cannot be reduced, and it is a finding."""
+    calls = count()
+
+    def fails(asked: Sequence[Case]) -> list[Outcome]:
+        return [Difference(f"other bits {next(calls)}", ""), *[None] * (len(asked) - 1)]
+
+    oracle = stateless("planted", "always", fails)
+    monkeypatch.setitem(ORACLES, "planted", replace(oracle, runs_c=False))
+    plan = Plan(3, ("planted",), 3)
+    work(tmp_path, plan, range(1), 5.0)
+    (kept,) = Directory(tmp_path, plan.facts).found()
+    assert kept["kind"].startswith("other bits ") and not kept["flaky"]
