@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from fuzz.draw.choices import Choices, OftenEmpty
+from fuzz.draw.choices import Choices, OftenEmpty, OftenLong
 from fuzz.draw.generators.custom_call import TARGETS
 from fuzz.draw.loosening import OF_OPERANDS, loosened
 from fuzz.draw.programs import (
@@ -27,7 +27,7 @@ from fuzz.draw.programs import (
     single_op,
     unusual,
 )
-from fuzz.draw.shapes import ALL_TYPES, TYPES, UNUSUAL_KINDS, admitted
+from fuzz.draw.shapes import ALL_TYPES, MOST_ELEMENTS, TYPES, UNUSUAL_KINDS, admitted
 from fuzz.near_misses.idioms import idioms
 from fuzz.near_misses.programs import near_miss
 from hlo.module import Module
@@ -93,11 +93,14 @@ def _weighted(weights: Mapping[str, int], others: Mapping[str, int] | None = Non
 
 _OPCODES_ALONE, _OPCODES_NESTED = _weighted(_ALONE), _weighted(_NESTED)
 _OPCODES_BOUNDED = _weighted(_BOUNDED, _BOUNDED_MOST)
+_MOST_LONG = 1 << 14  # elements of the result of a long instruction
 _FLOATS = (F32, BF16, F16, F64, C64)
 _INTEGERS = (S32, U8, S8, U32)
 
 
-def _single(choices: Choices, opcodes: Sequence[str] = _OPCODES_ALONE) -> Module:
+def _single(
+    choices: Choices, opcodes: Sequence[str] = _OPCODES_ALONE, most: int = MOST_ELEMENTS
+) -> Module:
     """Draw an instruction, half of the time of ordinary types, for which compilers have faster
     kernels than for others, else with a result of any kind of unusual ones, if it can be."""
     opcode, types, operand_types = choices.choice(opcodes), TYPES, TYPES
@@ -111,7 +114,12 @@ def _single(choices: Choices, opcodes: Sequence[str] = _OPCODES_ALONE) -> Module
         element_types=types,
         operand_types=operand_types,
         constants=choices.boolean(),
+        max_elements=most,
     )
+
+
+def _single_long(choices: Choices) -> Module:
+    return _single(OftenLong(choices), most=_MOST_LONG)
 
 
 def _single_without_elements(choices: Choices) -> Module:
@@ -146,7 +154,13 @@ _LARGE: tuple[Kind, ...] = (
     _program_bounded,
 )
 _SMALL: tuple[Kind, ...] = (
-    *(*(7 * (_single,)), *(2 * (_single_without_elements,)), *(5 * (_single_bounded,)), _few),
+    *(
+        *(7 * (_single,)),
+        *(2 * (_single_long,)),
+        *(2 * (_single_without_elements,)),
+        *(5 * (_single_bounded,)),
+        _few,
+    ),
     *(*(9 * (patterned,)), *(3 * (_nested,)), rows, *(2 * (folds,)), identities),
     *(*(2 * (conversions,)), unusual, *(2 * (elementwise_alone,)), *(2 * (_near_miss,))),
 )

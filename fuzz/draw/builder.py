@@ -103,6 +103,9 @@ class Builder(Choices):
     def empty(self) -> bool:
         return self._choices.empty()
 
+    def long(self) -> bool:
+        return self._choices.long()
+
     @property
     def opcodes(self) -> Set[str]:
         """Return the opcodes that may be added."""

@@ -15,6 +15,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 # Once in 22 dimensions left 15 % of drawn programs without an element in any result.
+_LONG = 32  # one of so many dimensions, where it may be
 _EMPTY = 100
 
 
@@ -37,6 +38,10 @@ class Choices(ABC):
     def empty(self) -> bool:
         """Draw whether a dimension has size 0: rarely, as such a program often computes nothing."""
         return self.chance(_EMPTY)
+
+    def long(self) -> bool:
+        """Draw whether a dimension that may be long is: rarely, as most kernels are the same."""
+        return self.chance(_LONG)
 
     def choice(self, options: Sequence[T]) -> T:
         return options[self.integer(0, len(options) - 1)]
@@ -77,8 +82,8 @@ class Seeded(Choices):
         self.drawn[what] += 1
 
 
-class OftenEmpty(Choices):
-    """Wrap a source so that one dimension in three has size 0."""
+class _Wrapped(Choices):
+    """Draw from another source."""
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
@@ -87,13 +92,30 @@ class OftenEmpty(Choices):
         return self._choices.integer(low, high)
 
     def empty(self) -> bool:
-        return self.chance(3)
+        return self._choices.empty()
+
+    def long(self) -> bool:
+        return self._choices.long()
 
     def part(self, make: Callable[[], T]) -> T:
         return self._choices.part(make)
 
     def drew(self, what: str) -> None:
         self._choices.drew(what)
+
+
+class OftenEmpty(_Wrapped):
+    """Wrap a source so that one dimension in three has size 0."""
+
+    def empty(self) -> bool:
+        return self.chance(3)
+
+
+class OftenLong(_Wrapped):
+    """Wrap a source so that every second dimension is long, if it may be."""
+
+    def long(self) -> bool:
+        return self.boolean()
 
 
 def examples(make: Callable[[Choices], T], count: int, seed: int | str) -> list[T]:

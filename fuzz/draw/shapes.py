@@ -46,6 +46,9 @@ MOST_RANK = 5
 _TRIES = 20  # of dimensions that may not be accepted
 
 _LARGE = (7, 8, 9, 16, 31, 32, 33, 64, 100, 257)
+# From 4,096 elements on XLA has reductions and others computed by a library, whose maximum of NaN
+# is another; compilers start threads at some size, too.
+_LONG = (1000, 1024, 2049, 4096, 5000, 8192, 10000)
 
 # Elements of one, two, three and more vectors of 16, 32 and 64 bytes; one less, which is nearly all
 # tail, and one more.
@@ -77,9 +80,12 @@ def size_to(choices: Choices, most: int) -> int:
 
 
 def extent(choices: Choices, most: int) -> int:
-    """Draw the size of a dimension: small, next to a power of two, or rarely 0."""
+    """Draw the size of a dimension: small, next to a power of two, or rarely long, or 0."""
     if choices.empty():
         return 0
+    long = [size for size in _LONG if size <= most]
+    if long and choices.long():
+        return choices.choice(long)
     large = [size for size in _LARGE if size <= most]
     if large and choices.boolean():
         return choices.choice(large)

@@ -68,6 +68,16 @@ def of_moved(builder: Builder, shape: ArrayShape) -> str:
     return _reduced(builder, name, whole, kept)
 
 
+def of_partial_function(builder: Builder, shape: ArrayShape) -> str:
+    """Draw a reduction of many values of a function that is NaN outside of its domain: a library
+    that computes large reductions may drop NaN."""
+    place = builder.integer(0, shape.rank)
+    size = -(-MOST_ELEMENTS // nonzero(shape.dims)) + builder.integer(0, 7)
+    whole = ArrayShape(shape.element_type, (*shape.dims[:place], size, *shape.dims[place:]))
+    name = builder.emit(builder.choice(_PARTIAL), whole, builder.value(whole))
+    return _reduced(builder, name, whole, [d for d in range(whole.rank) if d != place])
+
+
 def twice(builder: Builder, shape: ArrayShape) -> str:
     """Draw a reduction of a reduction, by the same monoid or another."""
     middle, kept = larger(builder, shape)
@@ -98,12 +108,18 @@ def _flipped(builder: Builder, shape: ArrayShape) -> str:
 
 
 _REDUCE = ("reduce",)
+_PARTIAL = ("log", "sqrt", "rsqrt", "log-plus-one")
 
 PATTERNS: Patterns = {
     "normalised": Pattern(normalised, ("broadcast", *_REDUCE), ranked),
     "sum of products": Pattern(of_products, ("multiply", *_REDUCE), lambda shape: shape.rank < 4),
     "reduced from moved": Pattern(
         of_moved, ("broadcast", "reverse", "transpose", *_REDUCE), lambda shape: shape.rank < 4
+    ),
+    "reduced from a partial function": Pattern(
+        of_partial_function,
+        (*_PARTIAL, *_REDUCE),
+        lambda shape: shape.rank < 4 and shape.element_type.is_float,
     ),
     "reduced twice": Pattern(twice, _REDUCE, lambda shape: shape.rank < 3),
     "layer": Pattern(

@@ -17,7 +17,7 @@ import hlo
 import interp
 from fuzz.draw import generators
 from fuzz.draw.builder import MOST_CONSTANT_ELEMENTS, Builder
-from fuzz.draw.choices import Choices, OftenEmpty, Seeded, examples
+from fuzz.draw.choices import Choices, OftenEmpty, OftenLong, Seeded, examples
 from fuzz.draw.loosening import OF_OPERANDS, loosened
 from fuzz.draw.programs import GENERATORS, READS, menu, nested_op, program, rows, single_op
 from fuzz.draw.scalar_computations import comparator
@@ -74,6 +74,20 @@ def test_sizes_are_zero_as_often_as_the_source_says() -> None:
     rarely = sum(empty(Seeded(n)) for n in range(300))
     often = sum(empty(OftenEmpty(Seeded(n))) for n in range(300))
     assert rarely < 30 and often > 120
+
+
+def test_dimensions_are_as_long_as_the_source_says() -> None:
+    """From 4,096 elements of an operand on XLA has other kernels for reductions."""
+
+    def many(choices: Choices) -> bool:
+        module = single_op(choices, "reduce", element_types=[F32])
+        return any(
+            leaf.elements >= 4096 for p in module.entry.parameters for leaf in leaves(p.shape)
+        )
+
+    rarely = sum(many(Seeded(n)) for n in range(300))
+    often = sum(many(OftenLong(Seeded(n))) for n in range(300))
+    assert 0 < rarely < 110 < often
 
 
 def test_rows_are_as_long_as_vectors() -> None:

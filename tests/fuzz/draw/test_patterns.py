@@ -42,7 +42,7 @@ def _of(name: str, choices: Choices) -> Module:
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_pattern_is_valid_and_runs(name: str) -> None:
-    drawn = examples(lambda choices: _of(name, choices), 8, name)
+    drawn = examples(lambda choices: _of(name, choices), 12, name)
     for number, module in enumerate(drawn):
         hlo.verify(module)
         assert hlo.parse(hlo.format(module)) == module
