@@ -20,6 +20,7 @@ from fuzz.draw.programs import (
     elementwise_alone,
     folds,
     identities,
+    moving_alone,
     nested_op,
     patterned,
     program,
@@ -162,7 +163,8 @@ _SMALL: tuple[Kind, ...] = (
         _few,
     ),
     *(*(9 * (patterned,)), *(3 * (_nested,)), rows, *(2 * (folds,)), identities),
-    *(*(2 * (conversions,)), unusual, *(2 * (elementwise_alone,)), *(2 * (_near_miss,))),
+    *(*(2 * (conversions,)), unusual, *(2 * (elementwise_alone,)), *(2 * (moving_alone,))),
+    *(2 * (_near_miss,)),
 )
 # A large one takes as long as six small ones, and what it shows small ones mostly show, too: so
 # large ones get a fifth of the time. Equal kinds lie side by side: what is drawn next is then

@@ -194,20 +194,33 @@ def elementwise_alone(choices: Choices) -> Module:
     """Draw a program of three to five elementwise instructions, each on arguments of its own, all
     of one unusual type. A compiler has other code for each pair of opcode and type, of which there
     are a thousand; in one program several cost little more than one."""
+    return _of_one_type(choices, elementwise.GENERATORS)
+
+
+def moving_alone(choices: Choices) -> Module:
+    """Draw the same of instructions that move elements or read them at indices: what is narrower
+    than a byte lies in memory as nothing else does."""
+    return _of_one_type(choices, _MOVING)
+
+
+_MOVING = {**data_movement.GENERATORS, **indexing.GENERATORS}
+
+
+def _of_one_type(choices: Choices, generators: Mapping[str, tuple[Generator, Accepts]]) -> Module:
     types = (unusual_type(choices),)
-    builder = Builder(choices, menu(tuple(elementwise.GENERATORS)), types, 0, constants=False)
+    builder = Builder(choices, _of_computations(*generators), types, 0, constants=False)
     results = {
         opcode: able
-        for opcode, (_, accepts) in elementwise.GENERATORS.items()
+        for opcode, (_, accepts) in generators.items()
         if (able := admitted(types, accepts) or [PRED] * (opcode in _ASKING))
     }
-    return builder.module(builder.several(lambda: _elementwise(builder, results), 3, 5))
 
+    def one() -> str:
+        opcode = builder.choice([*results])
+        generator, accepts = generators[opcode]
+        return generator(builder, shape(builder, results[opcode], accepts, _SOME))
 
-def _elementwise(builder: Builder, results: Mapping[str, Sequence[ElementType]]) -> str:
-    opcode = builder.choice([*results])
-    generator, accepts = elementwise.GENERATORS[opcode]
-    return generator(builder, shape(builder, results[opcode], accepts, _SOME))
+    return builder.module(builder.several(one, 3, 5))
 
 
 def conversions(choices: Choices) -> Module:

@@ -22,6 +22,7 @@ from fuzz.draw.programs import (
     folds,
     identities,
     menu,
+    moving_alone,
     program,
     unusual,
 )
@@ -52,7 +53,9 @@ def test_a_pattern_is_valid_and_runs(name: str) -> None:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("kind", [conversions, elementwise_alone, folds, identities, unusual])
+@pytest.mark.parametrize(
+    "kind", [conversions, elementwise_alone, folds, identities, moving_alone, unusual]
+)
 def test_a_program_of_many_small_parts_is_valid_and_runs(kind: Kind) -> None:
     drawn = examples(kind, 60, kind.__name__)
     types = set[ElementType]()
