@@ -369,7 +369,7 @@ def test_what_does_not_repeat_is_flaky(tmp_path: Path, monkeypatch: pytest.Monke
 def test_what_fails_in_another_way_each_time_is_not_flaky(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As what reads memory that nobody wrote does: it cannot be reduced, and it is a finding."""
+    """It cannot be reduced, and it is a finding: reading memory that nobody wrote fails so."""
     calls = count()
 
     def fails(asked: Sequence[Case]) -> list[Outcome]:

@@ -244,7 +244,7 @@ def test_shorter_numbers_are_simpler() -> None:
 
 
 def test_a_fusion_is_left_as_the_loop_that_fails() -> None:
-    """What a compiler refuses otherwise: the reduced program is to fail as it is."""
+    """The reduced program is to fail as it is, and not only when it is asked in another form."""
     module = hlo.parse("""HloModule m
 f {
   x = f32[4] parameter(0)
