@@ -162,7 +162,7 @@ _SMALL: tuple[Kind, ...] = (
         *(5 * (_single_bounded,)),
         _few,
     ),
-    *(*(9 * (patterned,)), *(3 * (_nested,)), rows, *(2 * (folds,)), identities),
+    *(*(11 * (patterned,)), *(3 * (_nested,)), rows, *(2 * (folds,)), identities),
     *(*(2 * (conversions,)), unusual, *(2 * (elementwise_alone,)), *(2 * (moving_alone,))),
     *(2 * (_near_miss,)),
 )

@@ -33,7 +33,7 @@ def test_rates_are_near_what_is_documented() -> None:
         low, high = _BOUNDS[what]
         assert low < found[what] / found[of] < high, (what, found[what], found[of])
     rarest = min(patterns(found).items(), key=lambda one: one[1])
-    assert rarest[1] > 0.003, rarest
+    assert rarest[1] > 0.002, rarest  # the least of 88 counts of about 13
     assert sum(found[f"{reader} of {made}"] > 0 for reader in READERS for made in PRODUCERS) > 240
 
 

@@ -16,16 +16,20 @@ from hlo.types import PRED, S32, TOKEN, ArrayShape, Shape, TupleShape
 
 _MOST_TURNS = 4
 _MOST_DEPTH = 3
+_RETURNS = 8  # one computation in so many returns a value that is there, if there is one
 
 Computed = Callable[[Builder, list[str]], str]  # a root, from the names of the parameters
 
 
 def computed(inner: Builder, shape: ArrayShape) -> str:
     """Draw the instruction that computations shall have, else an elementwise one that may be added,
-    or an existing value."""
+    or an existing value, as a parameter: compilers take what returns it for nothing, or for no
+    instruction where they expect one."""
     called = inner.called(shape)
     if called is not None:
         return called(inner, shape)
+    if inner.chance(_RETURNS):
+        return inner.value(shape)
     able = [
         generator
         for opcode, (generator, accepts) in elementwise.GENERATORS.items()
