@@ -13,7 +13,7 @@ from functools import partial
 
 import hlo
 from fuzz.oracles.optimisation_passes import PASSES
-from fuzz.peers.synchronous_form import asked_again, synchronous
+from fuzz.peers.synchronous_form import asked_again, equivalent_forms
 from fuzz.peers.xla import XLA, Answer, Options
 from fuzz.reducer.search import Case
 from hlo.module import Module
@@ -124,7 +124,7 @@ def _by_xla(
     answer = run(hlo.format(module), given)
     if answer.error is None:
         return answer
-    return asked_again(run, module, given, answer, synchronous)[1]
+    return asked_again(run, module, given, answer, equivalent_forms)[1]
 
 
 def _evaluating(evaluated: Callable[..., Value]) -> Runner:

@@ -132,7 +132,7 @@ def select_and_scatter(
     another order, so among equal elements any may be chosen."""
     is_padded = budget.current() is not budget.EXACT and _has_padding(window)
     # What is no order by size chooses others in another order, as `differs` does the last or first.
-    if is_padded and not compares_alone(select.computation):
+    if is_padded and source.low.size and not compares_alone(select.computation):
         return anything(operand.shape, source.element_type)
     result = _selected_and_scattered(operand, source, init, select, scatter, window)
     # `flushed` returns the operand itself if nothing in it may be flushed.

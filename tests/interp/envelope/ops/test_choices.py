@@ -116,3 +116,10 @@ def test_what_is_no_order_chooses_others_in_another_order(direction: str, paddin
     backwards = interp.evaluate(module, x[::-1].copy(), source[::-1].copy())[::-1]
     assert contains(legal, exact).all() and not (exact == backwards).all()
     assert contains(legal, backwards).all() == bool(padding)
+
+
+def test_no_window_chooses_nothing() -> None:
+    module = _module(6, 0, "size=9 pad=0_1", "NE")
+    x, source = np.float32([1, 2, 3, 5, 4, 5]), np.zeros(0, np.float32)
+    legal = enclose(module, x, source, peer=XLA_CPU).result
+    assert (legal.low == 0).all() and (legal.high == 0).all()
