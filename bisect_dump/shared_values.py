@@ -260,7 +260,8 @@ def _widened(sample: Array) -> Array:
     """Copy elements, floats as float64. A view would keep the whole array in memory after it was
     evicted."""
     element_type = type_of(sample)
-    return np.array(sample, np.float64 if element_type.is_float else sample.dtype)
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        return np.array(sample, np.float64 if element_type.is_float else sample.dtype)
 
 
 def _is_telling(sample: Array) -> bool:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _ALIGNMENT = 64
 _FFI = cffi.FFI()
 _TABLE = _FFI.typeof("void *[]")
-_PARALLEL = "#pragma omp parallel"
 _SEED = 0xFFFF_FFFF_FFFF_FFFF  # C takes 64 bits of it
 
 
@@ -55,6 +54,10 @@ class CallableProgram(Protocol):
     @property
     def workspace_bytes(self) -> int:
         """Return how much memory a call needs beside its arguments and results."""
+
+    @property
+    def is_parallel(self) -> bool:
+        """Return whether something in it runs on several threads of OpenMP."""
 
     @property
     def number(self) -> int | None:
@@ -101,7 +104,7 @@ class Executable:
         self._profiler = profiler
         self._running = threading.Lock()  # for the workspace, and what plain calls prepared
         self.source: Mapping[str, str] = program.sources
-        self._has_regions = any(_PARALLEL in text for text in self.source.values())
+        self._is_parallel = program.is_parallel
         self._choose(threads)
 
     def __repr__(self) -> str:
@@ -194,7 +197,7 @@ class Executable:
         if threads is not None:
             require_threads(threads)
         self._threads = threads
-        self._entry = _entry(self._library, self._number, threads, has_regions=self._has_regions)
+        self._entry = _entry(self._library, self._number, threads, self._is_parallel)
         shapes = [shape for _, shape in self._parameters]
         self._plain: PlainCall | None = None
         if is_plain(shapes, self._result):
@@ -252,11 +255,11 @@ def require_threads(threads: int) -> None:
 
 
 def _entry(
-    library: LoadedLibrary, number: int | None, threads: int | None, *, has_regions: bool
+    library: LoadedLibrary, number: int | None, threads: int | None, is_parallel: bool
 ) -> Entry:
     """Return a library's entry point, with OpenMP's number of threads set around each call: to
-    ``threads``, or where that is None and the program ``has_regions`` that run in parallel, to
-    OpenMP's own number or to one, whichever is faster."""
+    ``threads``, or where that is None and the program ``is_parallel``, to OpenMP's own number or to
+    one, whichever is faster."""
     entry: Entry = library.entry(number)
     choose = library.function("omp_set_num_threads", "void (*)(int)")
     chosen = library.function("omp_get_max_threads", "int (*)(void)")
@@ -264,7 +267,7 @@ def _entry(
         # Of its environment OpenMP takes any number, and ends the process where it has no memory.
         if chosen is not None and chosen() > most_threads():
             raise ArgumentError(f"OMP_NUM_THREADS={chosen()}: from 1 to {most_threads()}")
-        if has_regions and choose is not None and chosen is not None and chosen() > 1:
+        if is_parallel and choose is not None and chosen is not None and chosen() > 1:
             return entry_by_choice(entry, chosen, choose)
         return entry
     if choose is None or chosen is None:  # without OpenMP there is nothing to set

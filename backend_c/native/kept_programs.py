@@ -34,6 +34,7 @@ class KeptProgram:
 
     constants: bytes
     workspace_bytes: int
+    is_parallel: bool
     sources: Mapping[str, str]
     number: None = None  # the library has this one program
 
@@ -102,11 +103,11 @@ def _kept(
         header, _, constants = file.read_bytes().partition(b"\n")
     except OSError:  # another process has just removed it
         return None
-    library_key, workspace_bytes = json.loads(header)
+    library_key, workspace_bytes, is_parallel = json.loads(header)
     library = found(cache, library_key)
     if library is None:
         return None
-    return library, KeptProgram(constants, workspace_bytes, LateSources(render))
+    return library, KeptProgram(constants, workspace_bytes, is_parallel, LateSources(render))
 
 
 def _keep(cache: Cache, key: str, library: Path, program: Program) -> None:
@@ -114,7 +115,7 @@ def _keep(cache: Cache, key: str, library: Path, program: Program) -> None:
     where the cache cannot be written."""
     if len(program.constants) > _MOST:
         return
-    header = json.dumps((library.stem, program.workspace_bytes)).encode()
+    header = json.dumps((library.stem, program.workspace_bytes, program.is_parallel)).encode()
     with suppress(OSError, ToolchainError), workspace(cache) as directory:
         written = Path(directory) / "kept.program"
         written.write_bytes(header + b"\n" + program.constants)

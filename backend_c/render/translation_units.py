@@ -46,6 +46,7 @@ extern "C" __global__ void {RANDOM_KERNEL}(hlo_seed *random, uint64_t seed) {{
     hlo_seed_start(random, seed);
 }}
 """
+_PARALLEL = "#pragma omp parallel"
 _UNIT = 12_000  # characters in one translation unit: below, starting gcc once more costs more
 _UNITS = 8  # at most: more than most machines compile at a time
 _INDENT = "    "
@@ -81,6 +82,11 @@ class Program:
     kernel_names: tuple[str, ...]  # of the plan's kernels in order; equal ones share a name
     number: int | None = None
     times: int | None = None  # where a timed program has its times in the workspace
+
+    @property
+    def is_parallel(self) -> bool:
+        """Return whether something in it runs on several threads of OpenMP."""
+        return any(_PARALLEL in text for text in self.sources.values())
 
 
 def render_plan(

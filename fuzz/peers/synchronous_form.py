@@ -13,7 +13,7 @@ import hlo
 from hlo.errors import Error
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import IN_TWO_STEPS
+from hlo.opcodes import ASYNC, IN_TWO_STEPS, having
 from hlo.passes.dead_code import dead_code
 from hlo.passes.inline import inline
 from hlo.passes.layouts import layouts
@@ -32,7 +32,7 @@ _SAME = frozenset(("add-dependency", "domain"))
 # is the default.
 _NEWER = {"topk": ("is_stable",), "convolution": ("convolution_kind", "sparsity_config")}
 _NO_ALGORITHM = "dot_unset"
-_ASYNCHRONOUS = frozenset(("async-start", "async-update", "async-done"))
+_ASYNCHRONOUS = having(ASYNC)
 # Of copy-start; copy has no such attribute.
 _ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
 

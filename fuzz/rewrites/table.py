@@ -28,7 +28,8 @@ def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -
 
 
 def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
-    """Apply a rewrite to one instruction, drawn at random; None if it fits nowhere."""
+    """Apply a rewrite to one instruction, drawn at random; None if it fits nowhere, or leaves the
+    program as it is."""
     rewrite = REWRITES[name]
     places = [place for place in _candidate_places(module, rng) if rewrite.fits(place)]
     if not places:
@@ -42,7 +43,8 @@ def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
     computations = (*others, *place.computations, whole)
     # What else the header says is of the program as it was: its schedule, layouts, aliases.
     attributes = {name: v for name, v in module.attributes.items() if name in COUNTS}
-    return replace(module, computations=computations, attributes=attributes, text="", preamble="")
+    made = replace(module, computations=computations, attributes=attributes, text="", preamble="")
+    return None if made == module else made
 
 
 def _candidate_places(module: Module, rng: random.Random) -> list[Place]:
