@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fuzz.draw.choices import Choices, T
+from fuzz.draw.choices import Choices, Wrapped
 from fuzz.draw.readable import tidied
 from fuzz.draw.shapes import ALL_TYPES, TYPES, Accepts, by_kind
 from fuzz.draw.values import array
@@ -69,7 +69,7 @@ class Menu:
         return make if accepts is not None and accepts(shape) else None
 
 
-class Builder(Choices):
+class Builder(Wrapped):
     """Add instructions to a computation; generators call each other through it.
 
     Every generator has the form ``generator(builder, shape) -> name``: it adds an instruction whose
@@ -86,7 +86,8 @@ class Builder(Choices):
         *,
         constants: bool = True,
     ) -> None:
-        self._choices, self._menu, self.types = choices, menu, types
+        super().__init__(choices)
+        self._menu, self.types = menu, types
         self._budget, self._constants = budget, constants
         self._is_entry = True
         self._decided: dict[str, bool] = {}
@@ -96,15 +97,6 @@ class Builder(Choices):
         self._depth = 0
         self._instructions: list[Instruction] = []
         self._computations: dict[str, Computation] = {}
-
-    def integer(self, low: int, high: int) -> int:
-        return self._choices.integer(low, high)
-
-    def empty(self) -> bool:
-        return self._choices.empty()
-
-    def long(self) -> bool:
-        return self._choices.long()
 
     @property
     def opcodes(self) -> Set[str]:
@@ -116,12 +108,6 @@ class Builder(Choices):
         if what not in self._decided:
             self._decided[what] = self.boolean()
         return self._decided[what]
-
-    def part(self, make: Callable[[], T]) -> T:
-        return self._choices.part(make)
-
-    def drew(self, what: str) -> None:
-        self._choices.drew(what)
 
     def chained(self, opcodes: Sequence[str], shape: ArrayShape) -> str:
         """Add a chain of instructions, users first: each takes the result of the next opcode for

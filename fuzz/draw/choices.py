@@ -82,8 +82,8 @@ class Seeded(Choices):
         self.drawn[what] += 1
 
 
-class _Wrapped(Choices):
-    """Draw from another source."""
+class Wrapped(Choices):
+    """Draw from another source: subclasses change what they draw otherwise."""
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
@@ -104,14 +104,14 @@ class _Wrapped(Choices):
         self._choices.drew(what)
 
 
-class OftenEmpty(_Wrapped):
+class OftenEmpty(Wrapped):
     """Wrap a source so that one dimension in three has size 0."""
 
     def empty(self) -> bool:
         return self.chance(3)
 
 
-class OftenLong(_Wrapped):
+class OftenLong(Wrapped):
     """Wrap a source so that every second dimension is long, if it may be."""
 
     def long(self) -> bool:

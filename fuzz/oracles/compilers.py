@@ -45,8 +45,7 @@ def _carried(case: Case, outcome: Outcome) -> Outcome:
     """Ignore wrong numbers of a program that depends on layouts: StableHLO, the only way into XLA,
     drops them."""
     is_wrong = isinstance(outcome, Difference) and outcome.kind.startswith(WRONG)
-    depends = is_wrong and reads_layouts(case.module)
-    return LeftOut("depends on layouts") if depends else outcome
+    return LeftOut("depends on layouts") if is_wrong and reads_layouts(case.module) else outcome
 
 
 def _of(other: Case, outcome: Outcome) -> Outcome:
