@@ -44,6 +44,7 @@ from selftest.agreement import ALONE, CLASSES, SHARED, Judged, classes, specials
 from selftest.legal_compilers import generated_c
 from selftest.legal_compilers.independent import (
     FUEL,
+    XLA_SETS,
     Compiler,
     of_numpy,
     of_results,
@@ -139,12 +140,12 @@ def is_for_xla(case: Case) -> bool:
 
 class Programs(Protocol):
     """The programs of a campaign: ``size`` in a chunk, each taking at most ``seconds``, by XLA with
-    ``every`` option or with some."""
+    ``xla_sets`` of options at most."""
 
     @property
     def size(self) -> int: ...
     @property
-    def every(self) -> bool: ...
+    def xla_sets(self) -> int: ...
     @property
     def seconds(self) -> float: ...
 
@@ -166,14 +167,14 @@ class SoundnessOfCompilers:
 
     seed: int
     size: int = 25
-    every: bool = False
+    xla_sets: int = 3
     seconds: float = _SECONDS
 
     @property
     def facts(self) -> Mapping[str, Any]:
         """All fields, which decide the outcome."""
-        campaign = "soundness of compilers"
-        return {"campaign": campaign, "seed": self.seed, "size": self.size, "every": self.every}
+        facts = {"seed": self.seed, "size": self.size, "xla_sets": self.xla_sets}
+        return {"campaign": "soundness of compilers", **facts}
 
     @property
     def memory(self) -> int | None:
@@ -244,7 +245,7 @@ class CompilersExaminer:
     ) -> Iterator[Compiler]:
         seed = example + number * self.subject.size
         if is_for_xla(case):
-            yield from of_xla(self.peer, seed, self.subject.every)
+            yield from of_xla(self.peer, seed, self.subject.xla_sets)
         yield from of_numpy(case.module)
         yield from of_torch()
         yield from of_text(seed)
@@ -314,11 +315,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=1000, help="programs in all, at least")
     parser.add_argument("--chunk", type=int, default=25, help="programs in a chunk: n is of it")
     parser.add_argument(
-        "--every", action="store_true", help="ask XLA by all of its options, not by three at a time"
+        "--xla",
+        type=int,
+        default=3,
+        metavar="N",
+        help=f"sets of options by which XLA is asked for a program, of {XLA_SETS} in turn; 0: none",
     )
     campaign_progress.add_options(parser, workers=0)
     given = parser.parse_args(words)
-    subject = SoundnessOfCompilers(given.seed, given.chunk, given.every)
+    subject = SoundnessOfCompilers(given.seed, given.chunk, given.xla)
     return status(subject, given.count, given, "programs")
 
 

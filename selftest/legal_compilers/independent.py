@@ -33,6 +33,7 @@ Runner = Callable[[Module, Sequence[Value]], Answer]
 # products with reciprocals, and functions for approximations.
 _HONOURS = ("nans", "infs", "division", "functions")
 _FAST = "xla_cpu_enable_fast_math"
+_DEFAULT: tuple[tuple[str, Options], ...] = (("XLA", ()),)
 _MODES: tuple[tuple[str, Options], ...] = (
     ("XLA, fast math off", ((_FAST, False),)),
     ("XLA, fast math", ((_FAST, True),)),
@@ -45,6 +46,7 @@ _MODES: tuple[tuple[str, Options], ...] = (
 _LEFT_OUT: tuple[tuple[str, Options], ...] = tuple(
     (f"XLA without {name}", (("xla_disable_hlo_passes", name),)) for name in PASSES
 )
+XLA_SETS = len((*_DEFAULT, *_MODES, *_LEFT_OUT))  # of options
 # A result in extended precision is rounded to f64 a second time: the error of an instruction is
 # half a unit and 2**-12.
 _TWICE_ROUNDED = replace(XLA_CPU, name="XLA:CPU, rounded twice", unrounded=True)
@@ -67,15 +69,23 @@ class Compiler:
     is_finite: bool = False
 
 
-def of_xla(peer: XLA, program: int, every: bool = False) -> Iterator[Compiler]:
-    """Yield XLA with default options, in one other mode, and without one of its passes, taking
-    turns; with ``every``, in all modes and without each pass."""
-    modes = _MODES if every else (_MODES[program % len(_MODES)],)
-    left_out = _LEFT_OUT if every else (_LEFT_OUT[program % len(_LEFT_OUT)],)
-    for name, options in (("XLA", ()), *modes, *left_out):
+def of_xla(peer: XLA, program: int, most: int = 3) -> Iterator[Compiler]:
+    """Yield XLA by the sets of options whose turn it is in program number ``program``, ``most`` at
+    most. In turn come: the default, one of the other modes, and all passes but one."""
+    for name, options in _turns(program * most, min(most, XLA_SETS)).items():
         is_fast = (_FAST, True) in options
         run = partial(_by_xla, peer.by(options))
         yield Compiler(name, "XLA", XLA_CPU, run, is_fast, is_fast and len(options) > 1)
+
+
+def _turns(first: int, count: int) -> dict[str, Options]:
+    """Return the sets of options of turns ``first`` to ``first + count - 1``, all of them if there
+    are so many turns as sets."""
+    if count == XLA_SETS:
+        return dict((*_DEFAULT, *_MODES, *_LEFT_OUT))
+    kinds = (_DEFAULT, _MODES, _LEFT_OUT)
+    taken = (divmod(turn, len(kinds)) for turn in range(first, first + count))
+    return dict(kinds[kind][number % len(kinds[kind])] for number, kind in taken)
 
 
 def of_numpy(module: Module) -> Iterator[Compiler]:

@@ -16,9 +16,9 @@ from selftest.soundness_of_compilers import CompilersExaminer, examiner
 
 @dataclass(frozen=True, slots=True)
 class FunctionsByCompilers(FunctionCampaign):
-    """Run functions by compilers; by XLA with ``every`` option."""
+    """Run functions by compilers; by XLA with ``xla_sets`` of options at most."""
 
-    every: bool = False
+    xla_sets: int = 3
 
     @property
     def facts(self) -> Mapping[str, Any]:

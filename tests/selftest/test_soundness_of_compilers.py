@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,14 @@ import numpy as np
 import pytest
 
 import hlo
-from fuzz.peers.xla import Answer
+from fuzz.peers.xla import XLA, Answer
 from fuzz.reducer.search import Case
 from hlo.module import Module
 from hlo.types import ELEMENT_TYPES, TupleShape
 from hlo.values import arrays_of
 from interp.envelope.budget import EXACT, XLA_CPU
 from selftest.agreement import ALONE, SHARED, UNDEFINED, specials
-from selftest.legal_compilers.independent import Compiler, of_numpy, of_text
+from selftest.legal_compilers.independent import XLA_SETS, Compiler, of_numpy, of_text, of_xla
 from selftest.legal_compilers.numpy_types import InType
 from selftest.soundness import drawn
 from selftest.soundness_of_compilers import SoundnessOfCompilers, examined, main
@@ -167,9 +168,20 @@ def test_the_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_every_option() -> None:
     pytest.importorskip("jaxlib")
-    with SoundnessOfCompilers(3, 1, every=True).examiner(None) as examiner:  # type: ignore[arg-type]
+    with SoundnessOfCompilers(3, 1, XLA_SETS).examiner(None) as examiner:  # type: ignore[arg-type]
         found = examiner.chunk(1).tallies
     assert sum(name.startswith("XLA without ") for name in found) > 20
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 10, XLA_SETS])
+def test_options_take_turns(most: int) -> None:
+    """In as many programs as there are turns each set of options comes up, the default most
+    often."""
+    turns = [[one.name for one in of_xla(XLA(), n, most)] for n in range(3 * 4 * 31)]
+    assert all(len(set(names)) == len(names) <= most for names in turns)
+    times = Counter(name for names in turns for name in names)
+    assert len(times) == (XLA_SETS if most else 0)
+    assert times["XLA"] == max(times.values(), default=0)
 
 
 def test_powers_of_a_type_without_infinity() -> None:
