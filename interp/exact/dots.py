@@ -220,7 +220,13 @@ class _Product:
         return places[is_left[places[:, 1], places[:, 2]]]
 
     def _by_accumulation(self, undecided: Array, exact_products: bool) -> None:
-        """Do step 3: accumulate the products of each undecided result exactly."""
+        """Do step 3: accumulate the products of each undecided result exactly; in whole numbers of
+        Python where products of two floats, or their errors, may not be float64."""
+        if not exact_products:
+            b, i, j = undecided.T
+            is_safe = _are_safe(self._lhs, 2)[b, i] & _are_safe(self._rhs, 1)[b, j]
+            self._by_integers(undecided[~is_safe])
+            undecided = undecided[is_safe]
         batch, height, depth = self._lhs.shape
         rows = self._lhs.reshape(batch * height, depth)
         columns = self._rhs.transpose(1, 0, 2).reshape(depth, -1)
@@ -230,26 +236,33 @@ class _Product:
             b, i, j = undecided[first : first + step].T
             row, column = b * height + i, b * self._rhs.shape[2] + j
             sums = Accumulator(b.shape, 2 * depth)
-            is_safe = True
             for left in range(0, depth, length):
                 part = slice(left, left + length)
                 one, other = rows[row, part], _columns(columns, column, part)
-                is_safe = is_safe and (exact_products or (_is_safe(one) and _is_safe(other)))
-                if exact_products:
-                    sums.add(one * other, _row_sums)
-                elif is_safe:
-                    for addends in two_product(one, other):
-                        sums.add(addends, _row_sums)
-            if is_safe:
-                self.result[b, i, j] = sums.rounded(self._type)
-            else:
-                for place in zip(b, i, j):
-                    self.result[place] = self._in_integers(*place)
+                products = (one * other,) if exact_products else two_product(one, other)
+                for addends in products:
+                    sums.add(addends, _row_sums)
+            self.result[b, i, j] = sums.rounded(self._type)
 
-    def _in_integers(self, b: int, i: int, j: int) -> Array:
-        pairs = zip(self._lhs[b, i].tolist(), self._rhs[b, :, j].tolist())
-        total = sum((Fraction(x) * Fraction(y) for x, y in pairs), Fraction(0))
-        return np.asarray(rounded_fraction(total, self._type))
+    def _by_integers(self, places: Array) -> None:
+        """Add up the products of each result at ``places`` as whole numbers times a power of
+        two."""
+        for b, i, j in places:
+            (row, row_exponents), (column, column_exponents) = map(
+                _integers, (self._lhs[b, i], self._rhs[b, :, j])
+            )
+            exponents = row_exponents + column_exponents
+            least = int(exponents.min())
+            factors = zip(row.tolist(), column.tolist(), (exponents - least).tolist())
+            total = sum(x * y << shift for x, y, shift in factors)
+            exact = Fraction(total) * Fraction(2) ** least
+            self.result[b, i, j] = rounded_fraction(exact, self._type)
+
+
+def _integers(values: Array) -> tuple[Array, Array]:
+    """Split finite float64 numbers into whole numbers n (int64) and exponents e: n * 2**e."""
+    mantissas, exponents = np.frexp(values)
+    return np.ldexp(mantissas, 53).astype(np.int64), exponents.astype(np.int64) - 53
 
 
 def _columns(matrix: Array, chosen: Array, part: slice) -> Array:
@@ -264,7 +277,9 @@ def _row_sums(values: Array) -> Array:
     return np.asarray(values.sum(axis=1))
 
 
-def _is_safe(values: Array) -> bool:
+def _are_safe(values: Array, axis: int) -> Array:
+    """Test for which rows along an axis all elements are 0 or of a magnitude whose products, and
+    the errors of these, are float64."""
     magnitudes = np.abs(values)
-    smallest = float(np.min(magnitudes, where=magnitudes > 0, initial=math.inf))
-    return smallest > 1 / _SAFE and bool(magnitudes.max() < _SAFE)
+    least = np.min(magnitudes, axis=axis, where=magnitudes > 0, initial=math.inf)
+    return np.asarray((least > 1 / _SAFE) & (magnitudes.max(axis=axis) < _SAFE))
