@@ -41,7 +41,7 @@ from interp.envelope.enclosure import (
     is_ever,
     moved,
 )
-from interp.envelope.exact_loops import exact_loops, limited
+from interp.envelope.exact_loops import exact_computations, exact_loops, limited
 from interp.envelope.interval_rules import moved_in_f32, opened_where_nan
 from interp.envelope.ops import collective
 from interp.envelope.rewritten_products import ConstantFactors, admitted_of_masks, masks
@@ -79,10 +79,12 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """The enclosure of a module's result, and the instructions where it opened."""
+    """The enclosure of a module's result, the instructions where it opened, and how many were
+    followed: those of loops, folds and calls each time."""
 
     result: Value
     openings: tuple[Opening, ...]
+    followed: int
 
 
 def enclose(
@@ -95,7 +97,7 @@ def enclose(
     evaluation = Enclosing(module, watcher)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
         result = evaluation.run(module.entry, *map(enclosed_values.points, arrays))
-    return Enclosed(result, tuple(evaluation.openings))
+    return Enclosed(result, tuple(evaluation.openings), evaluation.followed)
 
 
 class Enclosing:
@@ -104,6 +106,7 @@ class Enclosing:
     def __init__(self, module: Module, watcher: Watcher | None = None) -> None:
         self._watched = Watched(module, watcher)
         self.openings: list[Opening] = []
+        self.followed = 0
         self._module = module
         self._inner = elementwise_chains.inner_values(module)
         constants = constant_sums.constant_values(module)
@@ -111,6 +114,7 @@ class Enclosing:
         self._constant_factors = ConstantFactors(module, constants)
         self._masks = masks(module)
         self._exact_loops = exact_loops(module)
+        self._exact_computations = exact_computations(module)
         self._stored = elementwise_chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
         self._schedules: dict[str, Schedule] = {}
@@ -136,6 +140,7 @@ class Enclosing:
         self, computation: Computation, instruction: Instruction, operands: list[Value]
     ) -> Value:
         """Enclose one instruction, given enclosures of its operands."""
+        self.followed += 1
         declared = self._declared.get(computation.name)
         if declared is None:  # the same for all trips of a loop
             declared = bounded_enclosures.declared(self._module, computation)
@@ -240,13 +245,25 @@ class Enclosing:
         return given
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
+        """Make a callable of a computation; one of integers alone is the interpreter's on certain
+        arguments, unless the watcher sees its values."""
+        is_exact = computation.name in self._exact_computations
+        exactly = self._exact.enter(computation)
+
+        def run(*arguments: Value) -> Value:
+            certain = is_exact and all(map(enclosed_values.certain, arguments))
+            if not certain or self._watched.is_here(computation):
+                return self.run(computation, *arguments)
+            self.followed += 1
+            return enclosed_values.points(exactly(*map(enclosed_values.lows, arguments)))
+
         def entered(*arguments: Value) -> Value:
             if not is_scalar(computation) or not any(x.shape for x in arguments):
-                return self.run(computation, *arguments)
+                return run(*arguments)
             dims = np.broadcast_shapes(*(x.shape for x in arguments))
             if not self._exact.plan(computation).is_elementwise:
                 return self._each(computation, arguments, dims)
-            return spread(self.run(computation, *arguments), dims)
+            return spread(run(*arguments), dims)
 
         return entered
 

@@ -1,4 +1,5 @@
-"""Find loops whose values are all integers or pred: their only legal result is the exact one."""
+"""Find computations and loops whose values are all integers or pred: their only legal result is
+the exact one."""
 
 from __future__ import annotations
 
@@ -25,10 +26,15 @@ _DECIDED = (
 _WHOLE = ("pred", "signed", "unsigned")
 
 
+def exact_computations(module: Module) -> frozenset[str]:
+    """Find the computations that have only integers and pred and only instructions of a single
+    legal result."""
+    return frozenset(c.name for c in module.computations if _is_exact(c))
+
+
 def exact_loops(module: Module) -> frozenset[tuple[str, str]]:
-    """Find the loops, as (computation, instruction), whose condition and body have only integers
-    and pred and only instructions of a single legal result."""
-    exact = {c.name for c in module.computations if _is_exact(c)}
+    """Find the loops, as (computation, instruction), whose condition and body are exact."""
+    exact = exact_computations(module)
     return frozenset(
         (computation.name, loop.name)
         for computation in module.computations

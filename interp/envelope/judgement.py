@@ -18,7 +18,7 @@ from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import seldom_disturbing, undisturbed
-from interp.envelope.open_results import can_be_restricted, restricted
+from interp.envelope.open_results import OpenResults, can_be_restricted, restricted
 from interp.envelope.peer_values.followed import Step, Trust, followed
 from interp.envelope.peer_values.readings import followed_as_stored, followed_unrounded
 from interp.envelope.random_rounding import (
@@ -66,7 +66,7 @@ class Judge:
         self._module, self._values, self._exact = module, tuple(values), exact
         self._trials = trials
         self._given: dict[str, Any] = {"peer": peer, "seed": seed}
-        self._usual_results: dict[int, dict[int, Enclosure]] = {}
+        self._results = OpenResults(module, self._values)
 
     @cached_property
     def enclosed(self) -> Enclosed:
@@ -92,20 +92,6 @@ class Judge:
     def _most_usual(self) -> dict[str, Any]:
         """The first of the usual budgets, or the peer's own if there are none."""
         return self._usual[0] if self._usual else self._given
-
-    def _usually(self, number: int, wanted: Sequence[int]) -> Mapping[int, Enclosure]:
-        """Enclose the wanted results, by their number, under usual budget ``number``; each is
-        computed once."""
-        known = self._usual_results.setdefault(number, {})
-        missing = [place for place in wanted if place not in known]
-        if missing:
-            known.update(self._some(missing, self._usual[number]))
-        return known
-
-    def _some(self, places: Sequence[int], given: Mapping[str, Any]) -> dict[int, Enclosure]:
-        """Enclose some of the results, by their number."""
-        found = enclose(restricted(self._module, places), *self._values, **given)
-        return dict(zip(places, arrays_of(found.result), strict=True))
 
     def _open(self, found: Sequence[Array]) -> Sequence[int]:
         """List the results that have undetermined elements; all, if the module cannot be restricted
@@ -191,15 +177,15 @@ class Judge:
         if not self._given["peer"].flushes or not trying.has_small(self._exact):
             return
         peer = replace(self._given["peer"], always_flushes=True)
-        legal = self._some(self._open(trying.found), {**self._given, "peer": peer})
+        legal = self._results.enclosed(self._open(trying.found), {**self._given, "peer": peer})
         self._resolve(trying, legal)
 
     def _by_usual_orders(self, trying: Trying) -> None:
-        """Resolve undetermined elements that are legal under one of the usual orders of sums."""
-        for number in range(len(self._usual)):
+        """Resolve undetermined elements that are legal under one of the usual orders of sums; of
+        long loops and folds only the first of these are tried."""
+        for number, given in enumerate(self._usual):
             if wanted := self._open(trying.found):
-                legal = self._usually(number, wanted)
-                self._resolve(trying, {place: legal[place] for place in wanted})
+                self._resolve(trying, self._results.once(number, wanted, given))
 
     def _resolve(self, trying: Trying, legal: Mapping[int, Enclosure]) -> None:
         """Resolve undetermined elements that are legal in narrower enclosures of some results."""
@@ -242,7 +228,7 @@ class Judge:
                 if not unproven:
                     trying.narrow(narrower)
         for given in self._usual:
-            if trying.is_undecided:
+            if trying.is_undecided and not self._results.are_costly:
                 narrower, unusual = self._followed(shown, given, self._open(trying.found))
                 if not unusual:  # else what follows may rest on an illegal value
                     trying.narrow(narrower)

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from hlo.module import Module
-from hlo.opcodes import CONTRACTION, REDUCTION, of_family
+from hlo.opcodes import CONTRACTION, MOVES, REDUCTION, STRUCTURAL, having, of_family
 from hlo.types import leaves
 from hlo.values import Array
 from hlo.walk import Callee, called, monoid
@@ -29,6 +29,7 @@ from interp.ops.elementwise import add
 
 _FOLDS = frozenset(("reduce", "reduce-window"))
 _SUMS = of_family(REDUCTION) | of_family(CONTRACTION) | {"custom-call", "scatter"}
+_NOT_COMPUTED = having(STRUCTURAL) | having(MOVES)
 _FEW = 32  # numbers, which any order adds with little error
 
 
@@ -61,14 +62,17 @@ def has_other_folds(module: Module) -> bool:
 
 
 def has_sums(module: Module) -> bool:
-    """Test for instructions that may add many numbers."""
-    return any(i.opcode in _SUMS for c in module.computations for i in c.instructions)
+    """Test for instructions that may add many numbers that are rounded."""
+    sums = (i for c in module.computations for i in c.instructions if i.opcode in _SUMS)
+    return any(leaf.element_type.is_inexact for i in sums for leaf in leaves(i.shape))
 
 
 def has_narrow_floats(module: Module) -> bool:
-    """Test for floats below 32 bits, where bounds for every order of a sum are too wide."""
+    """Test for floats below 32 bits that are computed, where bounds for every order of a sum are
+    too wide; those that are given or moved are what they are."""
     instructions = (i for c in module.computations for i in c.instructions)
-    types = (leaf.element_type for i in instructions for leaf in leaves(i.shape))
+    computed = (i for i in instructions if i.opcode not in _NOT_COMPUTED)
+    types = (leaf.element_type for i in computed for leaf in leaves(i.shape))
     return any(x.is_float and x.bits < 32 for x in types)
 
 

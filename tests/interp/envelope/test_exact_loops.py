@@ -190,3 +190,39 @@ def test_a_loop_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(Unsupported, match="a loop of more than 100 turns is not enclosed"):
         enclose(hlo.parse(text), np.int32([1, 0]), peer=XLA_CPU)
     enclose(hlo.parse(text.replace("101", "100")), np.int32([1, 0]), peer=XLA_CPU)
+
+
+def test_computations_of_whole_numbers_are_run_exactly() -> None:
+    """A fold of two values is followed step by step; each step is one call of the interpreter's,
+    as long as nothing is uncertain."""
+    text = """HloModule m
+f {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  e = s32[] multiply(a, c)
+  g = s32[] xor(b, d)
+  ROOT t = (s32[], s32[]) tuple(e, g)
+}
+ENTRY e {
+  x = s32[7,2] parameter(0)
+  y = f32[7,2] parameter(1)
+  z = f32[7,2] exponential(y)
+  w = s32[7,2] convert(z)
+  one = s32[] constant(1)
+  ROOT r = (s32[2], s32[2]) reduce(x, OTHER, one, one), dimensions={0}, to_apply=f
+}
+"""
+    random = np.random.default_rng(0)
+    x = random.integers(-9, 9, (7, 2), np.int32)
+    y = random.uniform(16, 20, (7, 2)).astype(np.float32)
+    module = hlo.parse(text.replace("OTHER", "x"))
+    found = enclose(module, x, y, peer=XLA_CPU)
+    right = interp.evaluate(module, x, y)
+    for legal, array in zip(found.result, right, strict=True):
+        assert legal.is_point and legal.low.tobytes() == array.tobytes()
+    assert found.followed < 6 + 7 * 7  # the fold's seven instructions, seven times
+    uncertain = hlo.parse(text.replace("OTHER", "w"))
+    one, other = enclose(uncertain, x, y, peer=XLA_CPU).result
+    assert one.is_point and not other.is_point

@@ -13,6 +13,7 @@ import interp
 from hlo.values import Array
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Judge
+from interp.envelope.sums_in_order import usual_budgets
 from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
 
 TYPES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
@@ -203,3 +204,38 @@ def test_products_of_f8_that_is_rounded_as_written_are_within(is_rounded: bool) 
     found = Judge(module, given, exact, peer=XLA_CPU).judged([actual], lambda other: None).counts
     assert not found[OUTSIDE]
     assert (found[UNDETERMINED] == 0) is is_rounded
+
+
+def test_only_so_many_orders_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is legal in one order that is not tried any more is undetermined, not outside."""
+    module = program("f16", f"{SIZE - 1}_0")
+    x = np.random.default_rng(1).standard_normal(SIZE).astype(np.float16)
+    monkeypatch.setattr("interp.envelope.open_results._MOST_FOLLOWED", 0)
+    found = counts(module, x, in_blocks(x))
+    assert found[OUTSIDE] == 0 and found[UNDETERMINED]
+
+
+FOLDED = """HloModule m
+fold {{
+  a = {0}[] parameter(0)
+  b = {0}[] parameter(1)
+  n = {0}[] negate(a)
+  ROOT s = {0}[] add(n, b)
+}}
+ENTRY e {{
+  x = {0}[40] parameter(0)
+  unused = f16[40] parameter(1)
+  y = f16[40] reverse(unused), dimensions={{0}}
+  z = {0}[] constant(0)
+  r = {0}[] reduce(x, z), dimensions={{0}}, to_apply=fold
+  ROOT t = ({0}[], f16[40]) tuple(r, y)
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("element_type", "count"), [("s32", 2), ("f32", 3), ("f16", 8)], ids=["s32", "f32", "f16"]
+)
+def test_orders_are_tried_where_they_matter(element_type: str, count: int) -> None:
+    """Sums of integers round in no type, and f16 that is only moved in none."""
+    assert len(usual_budgets(hlo.parse(FOLDED.format(element_type)), XLA_CPU)) == count
