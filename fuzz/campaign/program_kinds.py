@@ -159,7 +159,7 @@ _SMALL: tuple[Kind, ...] = (
         *(7 * (_single,)),
         *(2 * (_single_long,)),
         *(2 * (_single_without_elements,)),
-        *(5 * (_single_bounded,)),
+        *(7 * (_single_bounded,)),
         _few,
     ),
     *(*(11 * (patterned,)), *(3 * (_nested,)), rows, *(2 * (folds,)), identities),
