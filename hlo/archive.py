@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import tokenize
 import zipfile
@@ -28,6 +29,7 @@ _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
 )
+_UNREADABLE = "'<f1'"  # the type of f8e5m2, in the header of a file
 
 
 def write(
@@ -70,11 +72,11 @@ def _arrays(path: Path, file: BinaryIO) -> dict[str, np.ndarray]:
         why = ": it is a pickle, which may run code" if is_pickle else ""
         raise ArgumentError(f"{path}: not a file of arrays (.npz or .npy){why}")
     try:
-        loaded = np.load(file)
+        loaded = _loaded(file)
         if isinstance(loaded, np.ndarray):
             return {"array": loaded}
         with loaded as archive:
-            found = {name: archive[name] for name in archive.files}
+            found = {name: _member(archive, name) for name in archive.files}
     except ValueError as error:
         objects = "Object arrays" in str(error) or "pickle" in str(error)
         why = "it holds Python objects, not numbers" if objects else "it is damaged"
@@ -89,6 +91,33 @@ def _arrays(path: Path, file: BinaryIO) -> dict[str, np.ndarray]:
         if not isinstance(array, np.ndarray):  # NumPy gives other members as bytes
             raise ArgumentError(f"{path}: not a file of arrays: its member {name!r} is none")
     return found
+
+
+def _loaded(file: BinaryIO) -> Any:
+    """Load what NumPy wrote: an array, or an archive that is open."""
+    try:
+        return np.load(file)
+    except ValueError as error:
+        if _UNREADABLE not in str(error):
+            raise
+    file.seek(0)
+    return _of_raw_bytes(file.read())
+
+
+def _member(archive: Any, name: str) -> Any:
+    """Load an array of an archive."""
+    try:
+        return archive[name]
+    except ValueError as error:
+        if _UNREADABLE not in str(error):
+            raise
+    return _of_raw_bytes(archive.zip.read(f"{name}.npy"))
+
+
+def _of_raw_bytes(file: bytes) -> Any:
+    """Load an array of f8e5m2, which NumPy writes as a float of one byte and does not read, as raw
+    bytes."""
+    return np.load(io.BytesIO(file.replace(_UNREADABLE.encode(), b"'|V1'", 1)))
 
 
 def typed(array: np.ndarray, shape: Shape) -> np.ndarray:

@@ -30,6 +30,21 @@ def test_arrays_come_back(name: str, dims: tuple[int, ...], tmp_path: Path) -> N
         assert found.tobytes() == kept.tobytes()
 
 
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("dims", [(), (3,), (0, 4)])
+def test_what_numpy_itself_writes_is_read(name: str, dims: tuple[int, ...], tmp_path: Path) -> None:
+    """NumPy's own savez and save write f8e5m2 in a form that NumPy's load does not read."""
+    shape = ArrayShape(ELEMENT_TYPES[name], dims)
+    array = np.arange(shape.elements).reshape(dims).astype(shape.element_type.numpy)
+    np.savez(tmp_path / "file.npz", x=array)
+    np.savez_compressed(tmp_path / "small.npz", x=array)
+    np.save(tmp_path / "file.npy", array)
+    for file, key in (("file.npz", "x"), ("small.npz", "x"), ("file.npy", "array")):
+        found = archive.typed(archive.read(tmp_path / file)[key], shape)
+        assert (found.dtype, found.shape) == (array.dtype, dims)
+        assert found.tobytes() == array.tobytes()
+
+
 def test_records_are_not_raw_bytes() -> None:
     records = np.zeros(3, [("x", "i2"), ("y", "i2")])
     with pytest.raises(ArgumentError, match=r"records \(of x, y\), where f32\[3\] is expected"):
