@@ -27,6 +27,7 @@ __all__ = ["reduce", "reduce_window", "select_and_scatter"]
 
 
 _STEPS_PER_RESULT = 64  # from here on it is worth while to look for steps that change nothing
+_MOST_BLIND = 1 << 9  # steps that are taken without looking whether they change the state
 _LONGEST_RUN = 1 << 16
 
 
@@ -77,8 +78,8 @@ def _folded_in_runs(
 ) -> list[Array]:
     """Fold few results over many steps in runs. While no element of a run changes the state, the
     whole run may be applied to one state at once: a maximum and its index change a dozen times in a
-    million elements."""
-    step, length = 0, 1
+    million elements. Where each step changes it, more and more are taken without looking."""
+    step, length, blind = 0, 1, 1
     while step < len(elements[0]):
         run = [x[step : step + length] for x in elements]
         before = [np.broadcast_to(x, part.shape) for x, part in zip(state, run)]
@@ -90,9 +91,13 @@ def _folded_in_runs(
             length = int(changes[0]) + 1
             state = [x[length - 1, ...] for x in after]
             step += length
+            blind = min(2 * blind, _MOST_BLIND) if length == 1 else 1
+            for at in range(step, min(step + blind - 1, len(elements[0]))):
+                state = _applied(to_apply, state, [x[at, ...] for x in elements])
+                step = at + 1
         else:
             step += length
-            length = min(2 * length, _LONGEST_RUN)
+            length, blind = min(2 * length, _LONGEST_RUN), 1
     return state
 
 
