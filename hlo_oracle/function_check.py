@@ -21,6 +21,7 @@ from hlo_oracle.frontends import torch as torch_functions
 from hlo_oracle.frontends.jax_functions import Device
 from hlo_oracle.loading import objects
 from hlo_oracle.recorded_results import RecordedResults, budget_named, notes, recorded
+from hlo_oracle.values_between import on_values_between
 from hlo_oracle.verdicts import Verdict
 from interp.envelope.budget import ANY_PLATFORM, PLATFORMS, UNKNOWN, Budget
 
@@ -152,9 +153,8 @@ def of_run(
 def of_tensors(
     traced: TracedFunction, *, budget: str | Budget | None = None, seed: int = 0
 ) -> Verdict:
-    """Run a PyTorch function as its user does, and judge its results.
-
-    PyTorch does not compile HLO, so it cannot be asked for intermediate values of this program.
+    """Run a PyTorch function as its user does, and judge its results; where these alone cannot
+    tell, on the values that its operations have one by one.
     """
     used = budget_named(budget, UNKNOWN)
     module = hlo.parse(traced.text)
@@ -165,6 +165,7 @@ def of_tensors(
         examined = peer_verdicts.examined(
             run, used, module, traced.text, traced.arrays, exact=exact, seed=seed
         )
+    examined = on_values_between(examined, traced, used, seed)
     judged = verdicts.verdict(
         traced.name, traced.peer, examined, traced.paths, module, traced.arrays
     )

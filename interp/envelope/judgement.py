@@ -60,11 +60,13 @@ class Judge:
         peer: Budget,
         seed: int = 0,
         trials: int = 0,
+        shown: Shown | None = None,
     ) -> None:
         """``trials``: the most further programs a compiler is asked to run in search of anchors
-        that leave its results unchanged."""
+        that leave its results unchanged. ``shown``: values in between that are known already, by
+        the names of instructions in :func:`inlined`; the compiler is not asked for others."""
         self._module, self._values, self._exact = module, tuple(values), exact
-        self._trials = trials
+        self._trials, self._known = trials, shown
         self._given: dict[str, Any] = {"peer": peer, "seed": seed}
         self._results = OpenResults(module, self._values)
 
@@ -74,7 +76,7 @@ class Judge:
 
     @cached_property
     def _inlined(self) -> Module:
-        return anchors.with_all_results(with_plain_names(inline(self._module)))
+        return inlined(self._module)
 
     @cached_property
     def _plan(self) -> anchors.Plan:
@@ -167,7 +169,9 @@ class Judge:
 
     def _all_shown(self, run: Run) -> Shown | None:
         """Run the program with all anchors; None if there are none, or the compiler does not take
-        it."""
+        it. What is known already is not asked for."""
+        if self._known is not None:
+            return self._known
         names = tuple(self._plan.names)
         return self._shown(names, run) if names else None
 
@@ -367,6 +371,12 @@ class Judge:
                 found = [f"{x.dtype}{list(x.shape)}" for x in (other, one)]
                 return f"{place or 'result'}: {found[0]}, not {found[1]}"
         return None
+
+
+def inlined(module: Module) -> Module:
+    """Write a program out for its values in between to be named: without calls, with names that do
+    not look like those of values in loops, and with all results of each factorisation."""
+    return anchors.with_all_results(with_plain_names(inline(module)))
 
 
 def judged_by(

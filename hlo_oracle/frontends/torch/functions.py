@@ -12,20 +12,21 @@ from torch.utils import _pytree
 
 from hlo.errors import Error, Unsupported
 from hlo.values import Array
-from hlo_oracle.frontends.torch import graphs
+from hlo_oracle.frontends.torch import graphs, values_between
 from hlo_oracle.frontends.torch.compiled_stages import lowered_text
 from hlo_oracle.frontends.torch.graphs import at_line, op_name
 from hlo_oracle.frontends.torch.reads import Reads, require_same
 from hlo_oracle.frontends.torch.tensors import array_of
 from hlo_oracle.frontends.torch.tracing import Tracing
 from hlo_oracle.frontends.torch.unwritten import require_written
+from hlo_oracle.frontends.torch.values_between import ValuesBetween
 
 
 @dataclass(frozen=True, slots=True)
 class TracedFunction:
     """A function and its arguments as a program: HLO text, its argument arrays, the paths of its
-    results, the name of the compiler that runs it, and a function that does. ``reads`` are the
-    numbers that it read of its tensors, if any: they follow the results."""
+    results, the name of the compiler that runs it, a function that does, and its trace. ``reads``
+    are the numbers that it read of its tensors, if any: they follow the results."""
 
     name: str
     text: str
@@ -33,6 +34,7 @@ class TracedFunction:
     paths: tuple[str, ...]
     peer: str
     call: Callable[[], Any]
+    tracing: Tracing
     reads: Reads | None = None
 
     def results(self) -> tuple[Array, ...]:
@@ -44,6 +46,20 @@ class TracedFunction:
             value = self.call()
         require_same(self.name, self.reads, ran)
         return (*_arrays(value), *ran.copies())
+
+    def between(self) -> ValuesBetween | None:
+        """Run the operations that the function calls one by one, for their values; None for one
+        that reads numbers, or if they take too much memory."""
+        if self.reads is not None:
+            return None
+        begun = values_between.showing(self.tracing.begun)
+        found = values_between.run(begun, self.arrays[: len(self.tracing.tensors)])
+        if found is None:
+            return None
+        text, constants = _text(self.tracing.decomposed(begun), found.arguments)
+        count = len(self.paths)
+        given = (*found.arguments, *constants)
+        return ValuesBetween(text, given, found.values[:count], found.values[count:])
 
 
 def _arrays(value: Any) -> tuple[Array, ...]:
@@ -74,7 +90,7 @@ def lower(
         text, constants = _text(module, arrays)
         return TracedFunction(
             tracing.name, text, (*arrays, *constants), tuple(tracing.paths), peer,
-            call=lambda: function(*arguments, **keywords), reads=tracing.reads,
+            call=lambda: function(*arguments, **keywords), tracing=tracing, reads=tracing.reads,
         )  # fmt: skip
 
     try:

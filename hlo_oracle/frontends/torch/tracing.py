@@ -48,6 +48,8 @@ class Tracing:
         self._written: list[Any] = []  # outside of the arguments
         #: Where in the function's value each result is.
         self.paths: list[str] = []
+        #: The graph of the operations that the function calls, which may write.
+        self.begun: Any = None
 
     def graph_module(self) -> Any:
         """Trace the function; return a graph of its tensors, whose writes are functionalised.
@@ -64,36 +66,55 @@ class Tracing:
             module = self._traced()
         return module
 
+    def decomposed(self, module: Any) -> Any:
+        """Trace a graph of operations on the function's tensors to core ATen, without writes.
+
+        Raises Unsupported for views that a program cannot have, Error where torch cannot trace.
+        """
+        with self._tracing():
+            return self._decomposed(module)
+
     def _traced(self) -> Any:
         given = [x.detach().clone().requires_grad_(x.requires_grad) for x in self.tensors]
-        detached = [x.detach() for x in given]
+        with self._tracing():
+            # Once for gradients inside of the function, which functionalize does not see, then for
+            # what is left: writes, of the function and of decompositions.
+            self.begun = self._first(given)
+            strided.require_own_memory(self.begun.graph)
+            return self._decomposed(self.begun)
+
+    def _decomposed(self, module: Any) -> Any:
         table = decompositions.table()
         if self._with_numbers:
-            traced = partial(make_fx, tracing_mode="real", _error_on_data_dependent_ops=False)
             table = {**table, **data_sizes.TABLE}
-        else:
-            traced = partial(make_fx, tracing_mode="fake", _allow_non_fake_inputs=True)
+        detached = [x.detach().clone() for x in self.tensors]
+        for _ in range(2):
+            pure = torch.func.functionalize(module, remove="mutations_and_views")
+            module = self._by_make_fx(pure, decomposition_table=table)(*detached)
+            if not any(map(_writes_between, module.graph.nodes)):
+                break
+        return module
+
+    @property
+    def _by_make_fx(self) -> Callable[..., Any]:
+        if self._with_numbers:
+            return partial(make_fx, tracing_mode="real", _error_on_data_dependent_ops=False)
+        return partial(make_fx, tracing_mode="fake", _allow_non_fake_inputs=True)
+
+    @contextmanager
+    def _tracing(self) -> Iterator[None]:
         try:
             with _without_fused_kernels(), _without_log(), torch.random.fork_rng(devices=[]):
-                # Once for gradients inside of the function, which functionalize does not see, then
-                # for what is left: writes, of the function and of decompositions.
-                module = self._first(traced, given)
-                strided.require_own_memory(module.graph)
-                for _ in range(2):
-                    pure = torch.func.functionalize(module, remove="mutations_and_views")
-                    module = traced(pure, decomposition_table=table)(*detached)
-                    if not any(map(_writes_between, module.graph.nodes)):
-                        break
+                yield
         except Unsupported:
             raise
         except Exception as error:  # whatever the function raises while it is traced
             line = next(iter(str(error).splitlines()), "")
             what = f"{self.name}: torch cannot trace it: {type(error).__name__}: {line}"
             raise Error(what) from error
-        return module
 
-    def _first(self, traced: Callable[..., Any], given: Sequence[Any]) -> Any:
-        begun = traced(self._flat, decomposition_table=decompositions.early())
+    def _first(self, given: Sequence[Any]) -> Any:
+        begun = self._by_make_fx(self._flat, decomposition_table=decompositions.early())
         if not self._with_numbers:
             return begun(*given)
         self.reads = Reads()

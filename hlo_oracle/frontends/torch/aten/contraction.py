@@ -122,7 +122,8 @@ def _attention(
         negative = jnp.asarray(-jnp.inf, scores.dtype)
         scores = jnp.where(mask, scores, negative) if mask.dtype == bool else scores + mask
     wide = scores.astype("float32") if scores.dtype.itemsize < 4 else scores
-    most = jnp.max(wide, axis=-1, keepdims=True)
+    # The quotient does not depend on it: its gradient is 0, which JAX does not see.
+    most = jax.lax.stop_gradient(jnp.max(wide, axis=-1, keepdims=True))
     most = jnp.where(most == -jnp.inf, jnp.zeros((), wide.dtype), most)
     weights = jnp.exp(wide - most)
     total = jnp.sum(weights, axis=-1, keepdims=True)

@@ -1,0 +1,114 @@
+"""PyTorch's results are judged on the values that its operations have one by one.
+
+Without PyTorch all of it is one skipped line; docs/torch.md says how to run it.
+"""
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: hlo-oracle[torch]")
+
+import torch.nn.functional as F  # noqa: E402 (after the skip)
+from torch import nn  # noqa: E402 (after the skip)
+
+import hlo_oracle as ho  # noqa: E402 (after the skip)
+from hlo_oracle.frontends.torch import functions, values_between  # noqa: E402 (after the skip)
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+WIDTH, HEADS = 32, 4
+
+
+class Block(nn.Module):
+    """A block of a decoder: causal attention, and two layers behind a norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before, self.between = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.three, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.layers = nn.Sequential(
+            nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH)
+        )
+
+    def forward(self, x: Any) -> Any:
+        parts = self.three(self.before(x)).unflatten(-1, (3, HEADS, WIDTH // HEADS))
+        q, k, v = parts.permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).flatten(2))
+        return x + self.layers(self.between(x))
+
+
+@pytest.fixture(name="model")
+def deep_model() -> Any:
+    torch.manual_seed(0)
+    return nn.Sequential(*(Block() for _ in range(3)))
+
+
+def numbers(*sizes: int) -> Any:
+    return torch.randn(sizes, generator=torch.Generator().manual_seed(sum(sizes)))
+
+
+def test_a_deep_model_is_judged_to_the_last_element(model: Any) -> None:
+    """Three blocks alone leave most elements open, as each rounding may be the worst one."""
+    verdict = ho.check(model, numbers(2, 8, WIDTH))
+    assert verdict and not verdict.undetermined, verdict
+
+
+def test_its_gradients(model: Any) -> None:
+    def gradients(x: Any, *parameters: Any) -> Any:
+        def loss(given: tuple[Any, ...]) -> Any:
+            named = dict(zip(dict(model.named_parameters()), given, strict=True))
+            return torch.func.functional_call(model, named, (x,)).square().mean()
+
+        return torch.func.grad(loss)(parameters)
+
+    given = [x.detach() for x in model.parameters()]
+    verdict = ho.check(gradients, numbers(1, 4, WIDTH), *given)
+    elements = sum(x.numel() for x in given)
+    assert verdict and verdict.undetermined < elements / 20, verdict
+
+
+def test_results_of_another_compiler(model: Any) -> None:
+    """What another compiler gives is legal if it follows from eager's values; else it stays
+    open."""
+    x = numbers(2, 8, WIDTH)
+
+    def wrong(graph: Any, inputs: Any) -> Any:
+        del inputs
+        return lambda *given: [y * (1 + 2e-3) for y in graph(*given)]
+
+    right = ho.check(torch.compile(model, backend="eager"), x)
+    assert right and not right.undetermined, right
+    torch.compiler.reset()
+    verdict = ho.check(torch.compile(model, backend=wrong), x)
+    open_or_wrong = verdict.undetermined + verdict.outside
+    assert open_or_wrong > 0.9 * x.numel(), verdict
+
+
+def test_values_are_those_after_all_writes() -> None:
+    """A value that is written later is shown as it is in the end, by PyTorch and by the program."""
+
+    def writing(x: Any, y: Any) -> Any:
+        z = x.sin()
+        w = z * y
+        z.mul_(3)
+        w[0] = z[1]
+        return w.exp().sum(), z
+
+    x, y = numbers(3, 4), numbers(3, 4)
+    traced = functions.lower(writing, (x, y), {})
+    between = traced.between()
+    assert between is not None and len(between.values) > 3
+    assert ho.check(writing, x, y)
+    program = ho.load(between.text)
+    found = ho.run(program, *between.arguments)
+    arrays = [*between.results, *between.values]
+    assert len(found) == len(arrays)
+    for exact, other in zip(found, arrays, strict=True):
+        torch.testing.assert_close(torch.tensor(exact), torch.tensor(other))
+
+
+def test_values_of_too_many_bytes_are_not_kept(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values_between, "_MOST_BYTES", 1 << 10)
+    assert functions.lower(model, (numbers(2, 8, WIDTH),), {}).between() is None
