@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import hlo
+import interp
 from hlo.errors import Error
 from hlo.module import Module
-from hlo.values import Array
+from hlo.values import Array, arrays_of
 from hlo_oracle.peer_verdicts import Examination
 from interp.envelope.budget import Budget
 from interp.envelope.judgement import Judge, inlined
 from interp.envelope.open_results import restricted
 from interp.envelope.trying import Found, Shown
-from interp.envelope.verdict import UNDETERMINED
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED
 
 if TYPE_CHECKING:
     from hlo_oracle.frontends.torch.functions import TracedFunction
@@ -25,8 +26,8 @@ def on_values_between(
     examined: Examination, traced: TracedFunction, budget: Budget, seed: int
 ) -> Examination:
     """Judge undetermined elements of an examination on the values of a run of the function's
-    operations, one by one. Steps of that run that are wrong prove nothing of the function, unless
-    it gave the same bits."""
+    operations, one by one. Unless that run gave the function's bits, what is wrong in it proves
+    nothing of the function, but results that follow from its values are legal."""
     first = examined.found
     if first is None or first.mismatch is not None or not first.counts.get(UNDETERMINED):
         return examined
@@ -48,9 +49,18 @@ def _judged(first: Found, traced: TracedFunction, budget: Budget, seed: int) -> 
     exact = [(one.place, one.exact) for one in first.outputs]
     judge = Judge(module, between.arguments, exact, peer=budget, seed=seed, shown=shown)
     found = judge.judged(actual, lambda module: None)
-    pairs = zip(between.results, actual, strict=True)
-    is_same = all(own.tobytes() == other.tobytes() for own, other in pairs)
-    return found if is_same or not found.wrong else None
+    if _same_bits(between.results, actual):
+        return found
+    if found.wrong or found.counts.get(OUTSIDE):
+        return None
+    # Nothing shows yet that the program with more results is the one that was judged.
+    again = arrays_of(interp.evaluate(module, *between.arguments, seed=seed))
+    return found if _same_bits(again, [one.exact for one in first.outputs]) else None
+
+
+def _same_bits(some: Sequence[Array], others: Sequence[Array]) -> bool:
+    pairs = zip(some, others, strict=True)
+    return all(x.tobytes() == y.tobytes() for x, y in pairs)
 
 
 def named(whole: Module, module: Module, values: Sequence[Array]) -> Mapping[str, Array]:

@@ -103,6 +103,7 @@ PEERS = {
     "hlo_oracle/frontends/torch/tensors.py": {"torch"},
     "hlo_oracle/frontends/torch/tracing.py": {"torch"},
     "hlo_oracle/frontends/torch/unwritten.py": {"torch"},
+    "hlo_oracle/frontends/torch/values_between.py": {"torch"},
     "hlo_oracle/frontends/torch/windows.py": {"torch"},
     "hlo_oracle/pytest_plugin.py": {"pytest"},
     "hlo_oracle/loading/conversion.py": {"jaxlib"},

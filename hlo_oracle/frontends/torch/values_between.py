@@ -45,7 +45,9 @@ def showing(module: GraphModule) -> GraphModule:
     found = copy.deepcopy(module)
     (output,) = (node for node in found.graph.nodes if node.op == "output")
     shown = [node for node in found.graph.nodes if _is_computed_tensor(node)]
-    output.args = ([*output.args[0], *shown],)
+    results = [*output.args[0], *shown]
+    found.graph.erase_node(output)
+    found.graph.output(results)
     found.recompile()
     return found
 

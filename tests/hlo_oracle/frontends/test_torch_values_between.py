@@ -70,8 +70,7 @@ def test_its_gradients(model: Any) -> None:
 
 
 def test_results_of_another_compiler(model: Any) -> None:
-    """What another compiler gives is legal if it follows from eager's values; else it stays
-    open."""
+    """Another compiler's result is legal if it follows from eager's values; else it stays open."""
     x = numbers(2, 8, WIDTH)
 
     def wrong(graph: Any, inputs: Any) -> Any:

@@ -207,7 +207,7 @@ def test_products_of_f8_that_is_rounded_as_written_are_within(is_rounded: bool) 
 
 
 def test_only_so_many_orders_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is legal in one order that is not tried any more is undetermined, not outside."""
+    """A result of an order that is not tried any more is undetermined, not outside."""
     module = program("f16", f"{SIZE - 1}_0")
     x = np.random.default_rng(1).standard_normal(SIZE).astype(np.float16)
     monkeypatch.setattr("interp.envelope.open_results._MOST_FOLLOWED", 0)

@@ -196,29 +196,6 @@ def test_long_runs_that_change_nothing(monkeypatch: pytest.MonkeyPatch, longest:
     assert same_bits(products, np.multiply.accumulate(values[:, 1])[-1] * inits[0])
 
 
-@pytest.mark.parametrize("blind", [1, 4, 1 << 9])
-@pytest.mark.parametrize("length", [65, 700, 1041])
-def test_stretches_that_change_at_each_step(
-    monkeypatch: pytest.MonkeyPatch, blind: int, length: int
-) -> None:
-    """Steps that are taken without looking end with the elements, and where nothing changes."""
-    monkeypatch.setattr("interp.ops.reduction._MOST_BLIND", blind)
-    rising = np.arange(length) % 300
-    values = np.where(rising < 200, np.arange(length), -1).astype(np.int32)  # then 100 that do not
-
-    def counted(best: Array, times: Array, x: Array, one: Array) -> tuple[Array, Array]:
-        return np.where(x > best, x, best), np.where(x > best, times * 3 + one, times)
-
-    best, times = np.int32(-5), np.int32(0)
-    with np.errstate(over="ignore"):
-        for x in values:
-            best, times = (np.int32(v) for v in counted(best, times, x, np.int32(1)))
-    ones = np.ones(length, np.int32)
-    inits = np.array(-5, np.int32), np.array(0, np.int32)
-    result = reduce(values, ones, *inits, dimensions=(0,), to_apply=Computation(counted))
-    assert [int(x) for x in result] == [int(best), int(times)]
-
-
 def test_padding_is_not_combined_with_the_init() -> None:
     """hlo_reference 6.4: the init counts once in each window."""
     values = np.arange(1, 6, dtype=np.int32)
