@@ -166,7 +166,8 @@ class Examination:
     """A peer's run of a program: ``found`` if there are results to judge, else why not, as in
     :class:`Judgement`. ``instead`` says which other program ran in place of one that was refused,
     and why. ``open_why`` says why the program has several right results, so that nothing
-    is proven wrong; ``openings`` where the envelope opens."""
+    is proven wrong; ``openings`` where the envelope opens; ``suspects`` are steps that seem wrong,
+    of a run that proves nothing."""
 
     compile: float = 0.0
     run: float = 0.0
@@ -176,6 +177,7 @@ class Examination:
     refused: str | None = None
     crash: str | None = None
     instead: str | None = None
+    suspects: tuple[str, ...] = ()
 
     @property
     def is_wrong(self) -> bool:

@@ -172,5 +172,6 @@ def verdict(
         leaves.append(Leaf("(a step in between)", "", steps))
     if any(leaf.counts.get(UNDETERMINED) for leaf in leaves):
         evidence.extend(examined.openings)
+    evidence.extend(examined.suspects)
     told = () if examined.instead is None else (examined.instead,)
     return Verdict(what, peer, tuple(leaves), tuple(evidence), told, module, arguments)

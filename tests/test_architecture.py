@@ -105,6 +105,7 @@ PEERS = {
     "hlo_oracle/frontends/torch/unwritten.py": {"torch"},
     "hlo_oracle/frontends/torch/values_between.py": {"torch"},
     "hlo_oracle/frontends/torch/windows.py": {"torch"},
+    "selftest/torch_nets.py": {"torch"},
     "hlo_oracle/pytest_plugin.py": {"pytest"},
     "hlo_oracle/loading/conversion.py": {"jaxlib"},
     "selftest/browser_pages.py": {"playwright"},

@@ -53,13 +53,12 @@ class TracedFunction:
         if self.reads is not None:
             return None
         begun = values_between.showing(self.tracing.begun)
-        found = values_between.run(begun, self.arrays[: len(self.tracing.tensors)])
+        inputs = self.arrays[: len(self.tracing.tensors)]
+        found = values_between.run(begun, inputs, len(self.paths))
         if found is None:
             return None
         text, constants = _text(self.tracing.decomposed(begun), found.arguments)
-        count = len(self.paths)
-        given = (*found.arguments, *constants)
-        return ValuesBetween(text, given, found.values[:count], found.values[count:])
+        return ValuesBetween(text, (*inputs, *constants), found.results, found.values)
 
 
 def _arrays(value: Any) -> tuple[Array, ...]:

@@ -24,20 +24,22 @@ _MOST_BYTES = 1 << 30
 @dataclass(frozen=True, slots=True)
 class ValuesBetween:
     """A program that returns a function's results and then the values of its operations, its
-    arguments, and both as PyTorch gives them."""
+    arguments, and both as PyTorch gives them; None for a value that it does not compute, as a
+    gradient that nobody reads."""
 
     text: str
     arguments: tuple[Array, ...]
     results: tuple[Array, ...]
-    values: tuple[Array, ...]
+    values: tuple[Array | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The arguments of a graph, and the arrays that it returns."""
+    """The arguments of a graph, the arrays of its results, and the values of its operations."""
 
     arguments: tuple[Array, ...]
-    values: tuple[Array, ...]
+    results: tuple[Array, ...]
+    values: tuple[Array | None, ...]
 
 
 def showing(module: GraphModule) -> GraphModule:
@@ -62,8 +64,9 @@ def _is_computed_tensor(node: Node) -> bool:
     return not (isinstance(node.target, torch._ops.OpOverload) and node.target.is_view)
 
 
-def run(module: GraphModule, arguments: Sequence[Array]) -> Run | None:
-    """Run a graph of :func:`showing` on its arguments; None if its values take too much memory."""
+def run(module: GraphModule, arguments: Sequence[Array], count: int) -> Run | None:
+    """Run a graph of :func:`showing`, which has ``count`` results, on its arguments; None if its
+    values take too much memory."""
     (output,) = (node for node in module.graph.nodes if node.op == "output")
     values: Sequence[Any] = [node.meta.get("val") for node in output.args[0] if node is not None]
     if sum(x.nbytes for x in values if isinstance(x, torch.Tensor)) > _MOST_BYTES:
@@ -71,5 +74,6 @@ def run(module: GraphModule, arguments: Sequence[Array]) -> Run | None:
     # What a value is in the end, after all writes, is what the program without writes returns.
     with torch.no_grad():
         found = Interpreter(module).run(*(tensor_of(array.copy()) for array in arguments))
-    arrays = tuple(array_of(x).copy() for x in found if isinstance(x, torch.Tensor))
-    return Run(tuple(arguments), arrays)
+    results = tuple(array_of(x).copy() for x in found[:count])
+    shown = (array_of(x).copy() if isinstance(x, torch.Tensor) else None for x in found[count:])
+    return Run(tuple(arguments), results, tuple(shown))
