@@ -8,7 +8,8 @@ admits an absolute error of 2 u |c|.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from types import MappingProxyType
 
 import numpy as np
@@ -22,7 +23,7 @@ from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.elementwise_chains import absolutely_wider, wider
 from interp.envelope.enclosure import Enclosure, finfo
 
-Sums = Mapping[str, int]  # the number of the constant operand, by the name of the sum
+Sums = Mapping[str, tuple[int, ...]]  # the numbers of constant operands, by the name of the sum
 
 NONE: Sums = MappingProxyType({})
 _SUMS, _CALLS = having(SUM), having(CALLS)
@@ -48,7 +49,7 @@ def constant_values(module: Module) -> dict[str, frozenset[str]]:
 
 def sums_of_constants(module: Module, constants: Mapping[str, frozenset[str]]) -> dict[str, Sums]:
     """Find the sums with a constant whose neighbour in a chain may be another such sum; for each
-    computation, the sum's name and the number of its constant operand. ``constants`` are the
+    computation, the sum's name and the numbers of its constant operands. ``constants`` are the
     :func:`constant_values`."""
     return {
         computation.name: _meeting(
@@ -73,9 +74,7 @@ def _meeting(computation: Computation, constants: frozenset[str], is_entry: bool
     such a sum or another computation's value, or whose value is read by one."""
     given = {i.name for i in computation.instructions if i.opcode == "constant"}
     own = {
-        i.name: at
-        for i in computation.instructions
-        if (at := _constant_of(i, constants, given)) >= 0
+        i.name: at for i in computation.instructions if (at := _constants_of(i, constants, given))
     }
     after = set() if is_entry else {p.name for p in computation.parameters}
     follows, goes_on = set(), set()
@@ -94,29 +93,31 @@ def _meeting(computation: Computation, constants: frozenset[str], is_entry: bool
     return {name: own[name] for name in follows | goes_on} or NONE
 
 
-def _constant_of(instruction: Instruction, constants: frozenset[str], given: set[str]) -> int:
-    """Return the number of a sum's constant operand, -1 if there is none. If both operands are
-    computed from constants it is the one that is a constant instruction, -1 if neither is, and if
-    both are the second: (a + b) + c may be a + (b + c) for constants, too."""
+def _constants_of(
+    instruction: Instruction, constants: frozenset[str], given: set[str]
+) -> tuple[int, ...]:
+    """Return the numbers of a sum's constant operands. If both are computed from constants it is
+    the one that is a constant instruction, and if both are the second: (a + b) + c may be
+    a + (b + c) for constants, too. If neither is, either may be the one that is added up first."""
     shape = instruction.shape
     if instruction.opcode not in _SUMS or not isinstance(shape, ArrayShape):
-        return -1
+        return ()
     if not shape.element_type.is_inexact:
-        return -1
+        return ()
     which = [n for n, name in enumerate(instruction.operands) if name in constants]
-    if len(which) > 1:
-        which = [n for n in which if instruction.operands[n] in given]
-    return which[-1] if which else -1
+    instructions = [n for n in which if instruction.operands[n] in given]
+    return tuple(instructions[-1:] if instructions else which)
 
 
-def admitted(result: Enclosure, constant: Enclosure) -> Enclosure:
-    """Widen the result of a sum by 2 u |c|, the rounding of its constant added to another one
-    first."""
+def admitted(result: Enclosure, constants: Sequence[Enclosure]) -> Enclosure:
+    """Widen the result of a sum by 2 u |c|, the rounding of a constant added to another one first;
+    of several c the greatest."""
     if not budget.current().rewrites:
         return result
     if result.element_type.is_complex:
-        return joined(*map(admitted, parts(result), parts(constant)))
-    most = constant.magnitudes()
+        real, imaginary = zip(*map(parts, constants), strict=True)
+        return joined(*map(admitted, parts(result), (real, imaginary)))
+    most = reduce(np.maximum, (constant.magnitudes() for constant in constants))
     # eps is 2 u; what is not finite has no rounding.
     error = np.where(np.isfinite(most), most, 0) * float(finfo(result.low.dtype).eps)
     return wider(absolutely_wider(result, error))

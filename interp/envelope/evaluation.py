@@ -171,11 +171,11 @@ class Enclosing:
             is_inner = instruction.name in self._inner[computation.name]
             effective = partial(elementwise_chains.in_effect, instruction.opcode, operands, result)
             result = effective(known) if is_inner else known
-        constant = self._constant_sums[computation.name].get(instruction.name)
-        if constant is None:
+        constants = self._constant_sums[computation.name].get(instruction.name)
+        if constants is None:
             return result
         with budget.using(self._budget(computation, instruction)):
-            return constant_sums.admitted(result, operands[constant])
+            return constant_sums.admitted(result, [operands[number] for number in constants])
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
         """Choose the budget of an instruction. One whose value only becomes a result is rounded to

@@ -49,15 +49,19 @@ class TracedFunction:
 
     def between(self) -> ValuesBetween | None:
         """Run the operations that the function calls one by one, for their values; None for one
-        that reads numbers, or if they take too much memory."""
+        that reads numbers, or if they take too much memory. Raises Error where PyTorch does not run
+        them so."""
         if self.reads is not None:
             return None
-        begun = values_between.showing(self.tracing.begun)
         inputs = self.arrays[: len(self.tracing.tensors)]
-        found = values_between.run(begun, inputs, len(self.paths))
+        try:
+            begun = values_between.showing(self.tracing.begun)
+            found = values_between.run(begun, inputs, len(self.paths))
+        except Exception as error:  # whatever an operation raises
+            raise Error(f"{self.name}: {type(error).__name__}: {error}") from error
         if found is None:
             return None
-        text, constants = _text(self.tracing.decomposed(begun), found.arguments)
+        text, constants = _text(self.tracing.decomposed(begun), inputs)
         return ValuesBetween(text, (*inputs, *constants), found.results, found.values)
 
 

@@ -34,12 +34,21 @@ _VIEWS = frozenset(
 )  # fmt: skip
 
 
+def makes_unwritten(node: Node) -> bool:
+    """Test for an operation whose result is uninitialised memory."""
+    return _name(node) in _NEW
+
+
+def _name(node: Node) -> str:
+    return op_name(node).removeprefix("aten.").partition(".")[0].removesuffix("_copy")
+
+
 def require_written(graph: Graph) -> None:
     """Raise Unsupported for a node that reads uninitialised memory, or returns it."""
     unwritten: set[Node] = set()
     for node in graph.nodes:
-        name = op_name(node).removeprefix("aten.").partition(".")[0].removesuffix("_copy")
-        if name in _NEW:
+        name = _name(node)
+        if makes_unwritten(node):
             if any(_elements(value) for value in values_of(node)):
                 unwritten.add(node)
         elif name in _VIEWS and unwritten.intersection(node.args[:1]):

@@ -17,6 +17,7 @@ from torch.fx import GraphModule, Interpreter, Node
 
 from hlo.values import Array
 from hlo_oracle.frontends.torch.tensors import array_of, has_type, tensor_of
+from hlo_oracle.frontends.torch.unwritten import makes_unwritten
 
 _MOST_BYTES = 1 << 30
 
@@ -35,9 +36,8 @@ class ValuesBetween:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The arguments of a graph, the arrays of its results, and the values of its operations."""
+    """The results of a graph, and the values of its operations."""
 
-    arguments: tuple[Array, ...]
     results: tuple[Array, ...]
     values: tuple[Array | None, ...]
 
@@ -55,9 +55,10 @@ def showing(module: GraphModule) -> GraphModule:
 
 
 def _is_computed_tensor(node: Node) -> bool:
-    """Test for an operation whose value is one tensor that it computes: a view only moves."""
+    """Test for an operation whose value is one tensor that it computes: a view only moves, and new
+    memory is written later, perhaps in part."""
     value = node.meta.get("val")
-    if node.op != "call_function" or not isinstance(value, torch.Tensor):
+    if node.op != "call_function" or not isinstance(value, torch.Tensor) or makes_unwritten(node):
         return False
     if not has_type(value.dtype) or not value.numel() or value.device.type != "cpu":
         return False
@@ -76,4 +77,4 @@ def run(module: GraphModule, arguments: Sequence[Array], count: int) -> Run | No
         found = Interpreter(module).run(*(tensor_of(array.copy()) for array in arguments))
     results = tuple(array_of(x).copy() for x in found[:count])
     shown = (array_of(x).copy() if isinstance(x, torch.Tensor) else None for x in found[count:])
-    return Run(tuple(arguments), results, tuple(shown))
+    return Run(results, tuple(shown))

@@ -98,7 +98,7 @@ def dot(
     )
     terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
     if terms and shape.element_type.is_float and any(map(_is_open, (lhs, rhs))):
-        return anything(shape.dims, shape.element_type)
+        return _anything(exactly, (lhs, rhs), shape)
     precision = _precision((lhs, rhs), algorithm, operand_precision)
     return _contraction(exactly, (lhs, rhs), shape, terms, precision)
 
@@ -213,6 +213,15 @@ def _precision(
     return budget.current().factors(algorithm, precisions, types)
 
 
+def _anything(
+    exactly: Callable[..., Array], operands: tuple[Enclosure, Enclosure], shape: ArrayShape
+) -> Enclosure:
+    """Admit anything as the result of a contraction, of the size that bounded operands give it."""
+    sized = shape.is_dynamic
+    dims = exactly(*(x.low for x in operands), shape=shape).shape if sized else shape.dims
+    return anything(dims, shape.element_type)
+
+
 def _contraction(
     exactly: Callable[..., Array],
     operands: tuple[Enclosure, Enclosure],
@@ -228,7 +237,7 @@ def _contraction(
     is_rounded = element_type.is_inexact
     is_exact = budget.current() is budget.EXACT
     if not (is_rounded or is_exact) and any(x.element_type.is_inexact for x in operands):
-        return anything(shape.dims, element_type)
+        return _anything(exactly, operands, shape)
     if not is_rounded or is_exact:
         # Sums of integers wrap, so they have one value in any order.
         value = exactly(operands[0].low, operands[1].low, shape=shape)

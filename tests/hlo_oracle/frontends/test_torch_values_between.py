@@ -91,6 +91,8 @@ def test_values_are_those_after_all_writes() -> None:
     """A value that is written later is shown as it is in the end, by PyTorch and by the program."""
 
     def writing(x: Any, y: Any) -> Any:
+        unused = torch.empty(5)
+        unused[2] = 3
         z = x.sin()
         w = z * y
         z.mul_(3)
@@ -153,3 +155,14 @@ def test_a_step_that_seems_wrong_is_told_and_proves_nothing(
     verdict = ho.check(model, numbers(2, 8, WIDTH))
     assert verdict.outside == 0 and "suspect, but not proven" in str(verdict), verdict
     assert verdict.undetermined < 300, verdict
+
+
+def test_an_operation_that_fails_leaves_the_results_to_themselves(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(module: Any) -> Any:
+        raise RuntimeError("no kernel")
+
+    monkeypatch.setattr(values_between, "showing", failing)
+    verdict = ho.check(model, numbers(2, 8, WIDTH))
+    assert verdict.outside == 0 and verdict.undetermined, verdict

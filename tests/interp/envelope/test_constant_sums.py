@@ -9,7 +9,7 @@ import hlo
 import interp
 from interp.envelope.budget import FAST, XLA_CPU
 from interp.envelope.evaluation import enclose
-from interp.envelope.verdict import OUTSIDE, judged
+from interp.envelope.verdict import OUTSIDE, WITHIN, judged
 
 _MAIN = """HloModule m
 add_d {{ x = {t}[] parameter(0)
@@ -66,3 +66,27 @@ def test_fast_keeps_the_order_of_constants() -> None:
     text = _MAIN.format(t="f32", c="1e30", d="1", body=_BODIES["x - c + d"].replace("{t}", "f32"))
     legal = enclose(hlo.parse(text), np.float32(1e30), peer=FAST).result
     assert legal.low == legal.high == 1
+
+
+def test_constants_that_are_computed_may_be_added_up_first() -> None:
+    """XLA gives -5.071404, the sum of the first two of three numbers computed from constants, and
+    then the third; the text adds up the last two first."""
+    text = """HloModule m
+ENTRY e {
+  c = f32[] constant(1.70138097)
+  n = f32[] negate(c)
+  s = f32[] subtract(n, c)
+  x = f32[] exponential(s)
+  y = f32[] log-plus-one(x)
+  a = f32[] add(n, y)
+  ROOT r = f32[] add(s, a)
+}
+"""
+    module = hlo.parse(text)
+    exact, actual = np.asarray(interp.evaluate(module)), np.asarray(-5.071404, np.float32)
+    assert exact != actual
+    for order in (text, text.replace("add(s, a)", "add(a, s)").replace("add(n, y)", "add(y, n)")):
+        legal = enclose(hlo.parse(order), peer=XLA_CPU).result
+        assert judged(actual, exact, legal).worst == WITHIN
+    fast = enclose(module, peer=FAST).result
+    assert judged(actual, exact, fast).worst == OUTSIDE

@@ -86,3 +86,26 @@ ENTRY e {{
     made = enclose(hlo.parse(text.replace("ROOT ", "").replace("  y", "  ROOT y")), x, peer=XLA_CPU)
     assert (moved.low == made.result.low).all() and (moved.high == made.result.high).all()
     assert not moved.nan.any()
+
+
+@pytest.mark.parametrize("size", [0, 1, 4])
+@pytest.mark.parametrize("factor", ["f32[] constant(inf)", "s32[] constant(3)"])
+@pytest.mark.parametrize("result", ["f32", "s32"])
+def test_a_product_that_may_be_anything_has_the_size_of_its_operands(
+    size: int, factor: str, result: str
+) -> None:
+    """It once had that of their bounds, and no results could be compared with it."""
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
+  x = f32[3,4] parameter(0)
+  n = s32[] constant({size})
+  b = f32[3,<=4] set-dimension-size(x, n), dimensions={{1}}
+  y = {factor}
+  ROOT r = {result}[3,<=4] dot(b, y)
+}}
+""")
+    x = np.ones((3, 4), np.float32)
+    exact = np.asarray(interp.evaluate(module, x))
+    assert exact.shape == (3, size)
+    judge = Judge(module, [x], [("", exact)], peer=XLA_CPU)
+    assert judge.judged([exact], lambda other: None).mismatch is None
