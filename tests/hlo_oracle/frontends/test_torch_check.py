@@ -69,6 +69,15 @@ def test_the_order_of_a_minor_that_is_not_positive_is_refused() -> None:
         ho.check(lambda x: torch.linalg.cholesky_ex(x)[1], S)
 
 
+@pytest.mark.parametrize("element_type", ["float64", "float32", "bfloat16", "float16"])
+def test_gelu_far_below_zero(element_type: str) -> None:
+    """ATen adds 1 to erf, of which only roundings are left there: they are no error of PyTorch's
+    by a program that says the same, but were by one of erfc."""
+    x = torch.linspace(-6, 0, 400, dtype=getattr(torch, element_type))
+    assert ho.check(F.gelu, x)
+    assert ho.check(lambda x: F.gelu(F.gelu(x - x.mean())), x)
+
+
 STATE, TABLE = torch.zeros(3), torch.ones(2, 3)
 
 

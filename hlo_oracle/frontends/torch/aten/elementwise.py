@@ -110,7 +110,12 @@ def _relu(x: Any) -> Any:
 
 
 def _gelu(x: Any, *, approximate: str = "none") -> Any:
-    return jax.nn.gelu(x, approximate=approximate == "tanh")
+    """Compute x Φ(x) as ATen does (ATen/native/cpu/Activation.cpp): by 1 + erf, of which far below
+    zero little but roundings is left, where erfc would be exact; of narrow types in f32."""
+    if approximate == "tanh":
+        return jax.nn.gelu(x, approximate=True)
+    wide = x.astype("float32") if x.dtype.itemsize < 4 else x
+    return (wide * 0.5 * (1 + lax.erf(wide * math.sqrt(0.5)))).astype(x.dtype)
 
 
 def _leaky_relu(x: Any, slope: float = 0.01) -> Any:
