@@ -222,7 +222,7 @@ class _Product:
     def _by_accumulation(self, undecided: Array, exact_products: bool) -> None:
         """Do step 3: accumulate the products of each undecided result exactly; in whole numbers of
         Python where products of two floats, or their errors, may not be float64."""
-        if not exact_products:
+        if len(undecided) and not exact_products:
             b, i, j = undecided.T
             is_safe = _are_safe(self._lhs, 2)[b, i] & _are_safe(self._rhs, 1)[b, j]
             self._by_integers(undecided[~is_safe])

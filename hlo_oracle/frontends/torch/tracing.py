@@ -87,7 +87,9 @@ class Tracing:
         table = decompositions.table()
         if self._with_numbers:
             table = {**table, **data_sizes.TABLE}
-        detached = [x.detach().clone() for x in self.tensors]
+        detached = [x.detach() for x in self.tensors]
+        if self._with_numbers:  # the graph is run, and may write into them
+            detached = [x.clone() for x in detached]
         for _ in range(2):
             pure = torch.func.functionalize(module, remove="mutations_and_views")
             module = self._by_make_fx(pure, decomposition_table=table)(*detached)
