@@ -34,19 +34,42 @@ COST: dict[str, int] = {
 }
 
 
+# Storing an element and loading it again costs about as much as this many operations.
+STORED = 4
+
+# Recomputing so few operations in all costs less than another kernel.
+FEW = 64
+
+
+def is_worth_storing(elements: int, computed: float, weight: float) -> bool:
+    """Return whether computing ``computed`` elements where ``elements`` are different, at
+    ``weight`` operations each, costs more than storing and loading them once."""
+    return (computed - elements) * weight > max(FEW, STORED * elements)
+
+
+def is_stored_before(broadcast: Instruction, operand: Instruction, weight: float) -> bool:
+    """Return whether a broadcast copies an operand of that weight so often that it is stored first:
+    whoever computes the broadcast loads it."""
+    if broadcast.opcode != "broadcast":
+        return False
+    elements = array(operand.shape).elements
+    return is_worth_storing(elements, array(broadcast.shape).elements, weight)
+
+
 def weights(
     instructions: Iterable[Instruction], by_name: Mapping[str, Instruction]
 ) -> dict[str, float]:
     """Bound the operations per element of each elemental instruction, operands first, with all its
-    operands among them recomputed; scalars are computed once."""
+    operands among them recomputed but those stored before a broadcast; scalars are computed once.
+    """
     found: dict[str, float] = {}
     for instruction in instructions:
         single = array(instruction.shape).elements == 1
-        inner = sum(
-            found.get(name, 0.0)
-            for name in set(instruction.operands)
-            if single or array(by_name[name].shape).elements != 1
-        )
+        inner = 0.0
+        for name in set(instruction.operands):
+            operand, weight = by_name[name], found.get(name, 0.0)
+            if single or array(operand.shape).elements != 1:
+                inner += 0.0 if is_stored_before(instruction, operand, weight) else weight
         # Capped, as weights double at each link of a chain of add(f(y), g(y)): infinity times no
         # repetition would be NaN.
         found[instruction.name] = min(1e9, COST[instruction.opcode] + inner)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from hlo.module import Computation, Instruction
-from hlo.passes.cost import COST, weights
+from hlo.passes.cost import COST, is_worth_storing, weights
 from hlo.passes.epilogues import epilogues
 from hlo.passes.fusible import READERS, is_read_as_computed, why_root, why_unfusible
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
@@ -40,17 +40,14 @@ from hlo.types import ArrayShape
 # C, above which gcc -O3 takes more than a second for the kernel and spills its registers.
 MOST_OPERATIONS = 512
 
-# Storing an element and loading it again costs about as much as this many operations.
-STORED = 4
-
 # An array of so many bytes leaves the caches between its kernels: storing and loading it costs as
 # much as so many operations that take one instruction of vector lanes each (rounds of threefry on
 # a million numbers: two kernels of 28 operations take a third of the time of eight).
 _LARGE = 1 << 20
 STORED_FAR = 32
 
-# Recomputing so few operations in all costs less than another kernel.
-FEW = 64
+# Loads of an array with at most so small a part of a loop's elements stay in the caches.
+_SMALL_LOAD = 16
 
 # An operand of a broadcast is recomputed for each copy if it is as cheap as this: the loop around
 # it is bound by memory anyway.
@@ -337,7 +334,7 @@ class Decisions:
             return None
         computed = sum(sum(paths.values()) for paths in uses.values())
         # The operations repeated, against one store and one load of each element.
-        if (computed - elements) * weight <= max(FEW, STORED * elements):
+        if not is_worth_storing(elements, computed, weight):
             return None
         if self._is_far(instruction, uses):
             return None
@@ -346,10 +343,13 @@ class Decisions:
     def _is_far(self, instruction: Instruction, uses: _Uses) -> bool:
         """Return whether recomputing cheap operations in several loops beats sharing an array
         larger than the caches: each element is used once per loop, and its cone loads at most two
-        arrays, as many accesses as storing and loading it."""
+        large arrays, as many accesses as storing and loading it."""
         shape, cone = array(instruction.shape), self._cones.get(instruction.name)
         size = shape.elements * shape.element_type.bits // 8
-        if cone is None or size < _LARGE or len(cone.loads) > 2:
+        if cone is None or size < _LARGE:
+            return False
+        loads = [array(self.by_name[name].shape).elements for name in cone.loads]
+        if sum(1 for elements in loads if elements * _SMALL_LOAD > shape.elements) > 2:
             return False
         weight = sum(COST[self.by_name[name].opcode] for name in cone.members)
         is_once = all(set(paths) == {LOOP} for paths in uses.values())

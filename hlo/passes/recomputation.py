@@ -3,11 +3,11 @@ materialised (recomputation)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hlo.module import Instruction
-from hlo.passes.cost import COST
+from hlo.passes.cost import COST, is_stored_before
 from hlo.passes.rewriting import array
 
 # Cones of more instructions than this are not looked at.
@@ -24,24 +24,29 @@ class Cone(NamedTuple):
 def cones(
     instructions: Sequence[Instruction],
     by_name: Mapping[str, Instruction],
-    inside: Collection[str],
+    inside: Mapping[str, float],
 ) -> dict[str, Cone]:
-    """Return the cones of those instructions ``inside`` that cost at most one operation per
-    element, as do all their members.
+    """Return the cones of those instructions ``inside`` (their weights by name) that cost at most
+    one operation per element, as do all their members.
 
     Other instructions and those with more than ``_MOST`` members are missing. Scalars count neither
-    as members nor as loads.
+    as members nor as loads; what is stored before a broadcast is a load.
     """
     found: dict[str, Cone] = {}
     for instruction in instructions:
         if instruction.name not in inside or COST[instruction.opcode] > 1:
             continue
         operands = [o for o in instruction.operands if array(by_name[o].shape).elements != 1]
-        parts = [found[o] for o in operands if o in found]
-        if any(o in inside and o not in found for o in operands):
+        computed = [
+            o
+            for o in operands
+            if o in inside and not is_stored_before(instruction, by_name[o], inside[o])
+        ]
+        if any(o not in found for o in computed):
             continue
+        parts = [found[o] for o in computed]
         members = frozenset((instruction.name,)).union(*(part.members for part in parts))
-        loaded = frozenset(o for o in operands if o not in inside)
+        loaded = frozenset(o for o in operands if o not in computed)
         if len(members) <= _MOST:
             found[instruction.name] = Cone(members, loaded.union(*(p.loads for p in parts)))
     return found

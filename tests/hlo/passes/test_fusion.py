@@ -11,6 +11,7 @@ from hlo.opcodes import ELEMENTWISE, of_family
 from hlo.passes import run
 from hlo.passes.cost import COST
 from hlo.passes.fusion_decisions import MOST_OPERATIONS
+from hlo.passes.rewriting import array
 from hlo.walk import column, function_name
 
 SUM = """sum { x = f32[] parameter(0)
@@ -152,6 +153,30 @@ def test_an_expensive_operand_of_a_broadcast_is_stored() -> None:
   ROOT sum = f32[1000,9] add(y, wide) }
 """)
     assert opcodes(module) == {"parameter": 2, "fusion": 2}
+
+
+def normalized(rows: int) -> Module:
+    """Return a normalisation by columns and two sums of it, as in the gradient of a batch norm."""
+    return fused(f"""ENTRY main {{
+  x = f32[{rows},64] parameter(0)
+  v = f32[64] parameter(1)
+  zero = f32[] constant(0)
+  scale = f32[64] rsqrt(v)
+  scales = f32[{rows},64] broadcast(scale), dimensions={{1}}
+  y = f32[{rows},64] multiply(x, scales)
+  square = f32[{rows},64] multiply(y, y)
+  first = f32[64] reduce(y, zero), dimensions={{0}}, to_apply=sum
+  second = f32[64] reduce(square, zero), dimensions={{0}}, to_apply=sum
+  ROOT both = (f32[64], f32[64]) tuple(first, second) }}
+""")
+
+
+@pytest.mark.parametrize("rows", [16, 1 << 13])
+def test_what_is_stored_before_a_broadcast_costs_a_load(rows: int) -> None:
+    # One kernel for the 64 roots, which both sums load: neither their copies nor y are stored.
+    stored = [i for i in normalized(rows).entry.instructions if i.opcode == "fusion"]
+    assert [array(i.shape).dims for i in stored] == [(64,)] * 3
+    assert [i.operands for i in stored] == [("v",), ("scale", "x"), ("scale", "x")]
 
 
 def test_heroes_and_their_operands_are_stored() -> None:
