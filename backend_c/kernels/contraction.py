@@ -67,6 +67,10 @@ from backend_c.kernels.parts.convolution.narrow_result_convolution import (
 )
 from backend_c.kernels.parts.convolution.phase_factors import may_be_divided, phase_factors, within
 from backend_c.kernels.parts.convolution.scalar_convolution import scalar_convolution
+from backend_c.kernels.parts.convolution.wide_windows import (
+    has_wide_window,
+    with_features_in_window,
+)
 from backend_c.kernels.parts.reduction.exact_sum import PARTS
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.sparse_operands import stored_sparsely
@@ -138,6 +142,8 @@ def convolution(
     is_fast = block.settings.is_fast and is_real and _fast_sums(types, shape.element_type)
     if is_fast and not block.settings.is_scalar and has_phases(lhs, rhs, window):
         parts = list(phases(convolved, rhs))
+    elif is_fast and not block.settings.is_scalar and has_wide_window(convolved):
+        parts = [with_features_in_window(convolved, rhs)]
     elif not block.settings.is_fast and may_be_divided(convolved, rhs):
         divided, guarded = phase_factors(convolved, rhs), within(shape, write, block)
         contract(divided, types, shape.element_type, guarded, block)

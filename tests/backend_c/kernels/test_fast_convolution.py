@@ -50,30 +50,38 @@ class Convolution:
 
 
 @st.composite
+def windows(draw: st.DrawFn, kind: str, most: int) -> tuple[tuple[object, ...], int, int]:
+    """Draw a window along one dimension, the operand's extent there, and the number of positions;
+    ``most`` is how much longer the operand is than the window."""
+    size = draw(st.integers(4, 9) if kind == "gradient" else st.integers(1, 3))
+    stride = draw(st.sampled_from((1, 1, 2, 3)))
+    base, dilation = draw(st.sampled_from((1, 1, 2))), draw(st.sampled_from((1, 1, 2)))
+    low, high = draw(st.integers(-1, 3)), draw(st.integers(-1, 3))
+    reach = (size - 1) * dilation + 1
+    extent = draw(st.integers(reach + 2, reach + most))
+    whole = (extent - 1) * base + 1 + low + high
+    window = size, stride, f"{low}_{high}", base, dilation, draw(st.integers(0, 1))
+    return window, extent, (whole - reach) // stride + 1
+
+
+@st.composite
 def convolutions(draw: st.DrawFn) -> Convolution:
     """Draw a convolution with a result that is not empty."""
     rank = draw(st.integers(1, 3))
     most = {1: 40, 2: 18, 3: 6}[rank]
     sizes = st.sampled_from((1, 1, 2, 3, 5, 7, 16, 33))
-    kind = draw(st.sampled_from(("plain", "plain", "grouped", "depthwise", "batch")))
-    groups = 1 if kind == "plain" else draw(st.integers(2, 4))
+    kind = draw(st.sampled_from(("plain", "plain", "gradient", "grouped", "depthwise", "batch")))
+    groups = 1 if kind in ("plain", "gradient") else draw(st.integers(2, 4))
     if kind == "depthwise":
         groups = draw(st.sampled_from((2, 3, 16, 70)))
     within = 1 if kind == "depthwise" else draw(sizes)
     features = within * (groups if kind in ("grouped", "depthwise") else 1)
     outputs = groups * draw(st.integers(1, 2) if kind == "depthwise" else sizes)
     images = draw(st.integers(1, 3)) * (groups if kind == "batch" else 1)
-    window, extents, positions = [], [], []
-    for _ in range(rank):
-        size, stride = draw(st.integers(1, 3)), draw(st.sampled_from((1, 1, 2, 3)))
-        base, dilation = draw(st.sampled_from((1, 1, 2))), draw(st.sampled_from((1, 1, 2)))
-        low, high = draw(st.integers(-1, 3)), draw(st.integers(-1, 3))
-        reach = (size - 1) * dilation + 1
-        extent = draw(st.integers(reach + 2, reach + most))
-        whole = (extent - 1) * base + 1 + low + high
-        extents.append(extent)
-        positions.append((whole - reach) // stride + 1)
-        window.append((size, stride, f"{low}_{high}", base, dilation, draw(st.integers(0, 1))))
+    if kind == "gradient":  # of weights: few positions of a wide window, many images
+        images, most = draw(st.integers(2, 20)), 4
+    drawn = [draw(windows(kind, most)) for _ in range(rank)]
+    window, extents, positions = (list(part) for part in zip(*drawn, strict=True))
     labels = "012"[:rank]
     orders = [
         "".join(draw(st.sampled_from((feature_last, tuple(draw(st.permutations(feature_last)))))))
@@ -144,6 +152,26 @@ _FORMS = (
         "1,3,48,33",
         "size=7x7 stride=1x2 pad=0_0x1_1",
     ),
+    # The gradient of weights: wide windows at few positions, for many images.
+    ("fb01_io01->fb01", (5, 90, 16, 16), (5, 70, 16, 16), "70,90,3,3", "size=16x16 pad=1_1x1_1"),
+    (
+        "f01b_i01o->01bf",
+        (5, 16, 16, 20),
+        (5, 8, 8, 70),
+        "3,3,20,70",
+        "size=8x8 pad=0_1x0_1 rhs_dilate=2x2",
+    ),
+    ("fb01_io01->bf01", (3, 20, 32, 32), (3, 9, 32, 32), "20,9,1,1", "size=32x32"),
+    (
+        "fb01_io01->bf01",
+        (3, 20, 9, 30),
+        (3, 9, 9, 30),
+        "20,9,5,3",
+        "size=9x30 pad=2_2x1_1 rhs_reversal=1x1",
+    ),
+    ("f0b_i0o->0bf", (4, 50, 9), (4, 48, 40), "3,9,40", "size=48"),
+    ("fb012_io012->fb012", (2, 12, 5, 6, 9), (2, 7, 3, 4, 7), "7,12,3,3,3", "size=3x4x7"),
+    ("0bf_0io->b0f", (9, 4, 1), (7, 1, 1), "4,2,1", "size=7 stride=2"),
     # Of one feature, as a stencil: pixels are the lanes.
     ("bf01_oi01->bf01", (2, 1, 20, 90), (1, 1, 3, 5), "2,1,20,90", "size=3x5 pad=1_1x2_2"),
     ("b01f_01io->b01f", (1, 9, 99, 1), (5, 7, 1, 3), "1,5,47,3", "size=5x7 stride=1x2"),

@@ -28,6 +28,8 @@ _LANES = 8  # features: fewer are stored apart rather than loaded apart
 # Copies of an element, by blocks whose windows overlap. Three rows of taps are not too many, and
 # what a block copies is in its thread's cache; tall and dilated windows overlap hundreds of times.
 _MOST_COPIES = 4
+_PAGE = 1024  # elements of 4 bytes
+_BESIDE = 16  # elements added to rows a page apart
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Convolved:
     """Describe a convolution: its input, the result's dims, feature groups and batch groups.
 
     It may compute a strided part of a result of dims ``whole``: ``steps`` are (first index, stride)
-    along each dimension.
+    along each dimension. With features in its window the last dimension is an added one
+    (:mod:`backend_c.kernels.parts.convolution.wide_windows`).
     """
 
     lhs: Element
@@ -46,6 +49,7 @@ class Convolved:
     batch_groups: int
     whole: tuple[int, ...]
     steps: tuple[tuple[int, int], ...]
+    has_features_in_window: bool = False
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -83,16 +87,22 @@ class Convolved:
         )
 
 
+def has_short_rows(convolved: Convolved) -> bool:
+    """Return whether rows of images are longer than the rows of pixels, which waste most of a
+    tile."""
+    images = convolved.dims[convolved.labels.output_batch]
+    last = convolved.dims[convolved.labels.output_spatial[-1]]
+    return last < min(_SHORT, images) and convolved.batch_groups == 1
+
+
 def with_long_rows(convolved: Convolved) -> Convolved:
     """Make the batch the last spatial dimension of a convolution whose rows are short.
 
     Tiles have rows of pixels; a convolution to 3 x 3 pixels of many images (the gradient of
     weights) has long rows of images instead.
     """
-    labels, dims = convolved.labels, convolved.dims
-    images = dims[labels.output_batch]
-    last = dims[labels.output_spatial[-1]]
-    if last >= _SHORT or images <= last or convolved.batch_groups > 1:
+    labels = convolved.labels
+    if not has_short_rows(convolved):
         return convolved
     swapped = replace(
         labels,
@@ -106,8 +116,8 @@ def with_long_rows(convolved: Convolved) -> Convolved:
 class OrderedInput:
     """Lay out the input that ``blocks`` of ``positions`` windows each read, and write its copies.
 
-    ``pitches`` are those of spatial dimensions; ``offsets`` those of taps, each ``length``
-    elements.
+    ``pitches`` are those of spatial dimensions; ``offsets`` those of segments of ``length`` steps,
+    which are ``step_pitch`` elements apart.
     """
 
     def __init__(
@@ -121,31 +131,31 @@ class OrderedInput:
         self.convolved, self.sums, self.scope = convolved, sums, scope
         self.blocks, self.images = blocks, convolved.batch_groups * convolved.images
         self.extents = convolved.reach(positions)
+        self._elements = 0  # of a copy
         features = convolved.features
         self.is_copied = not self._has_order()
         whole = convolved.reach(convolved.outputs)
         most = _MOST_COPIES * self.images * math.prod(whole)
-        self.is_copied_once = self.is_copied and blocks * math.prod(self.extents) > most
+        is_read_often = blocks * math.prod(self.extents) > most or convolved.has_features_in_window
+        self.is_copied_once = self.is_copied and is_read_often
         if self.is_copied_once:
             self.extents = whole
         self._copies: Array | None = None
-        dims = convolved.lhs.shape.dims
-        if self.is_copied:
-            areas = [math.prod(self.extents[d + 1 :]) for d in range(len(self.extents))]
-            self.pitches = tuple(area * features for area in areas)
-        else:
-            spatial = convolved.labels.input_spatial
-            self.pitches = tuple(math.prod(dims[d + 1 :]) for d in spatial)
+        self.pitches = self._pitches()
         windows = convolved.window.dimensions
         taps = [range(d.size) for d in windows]
-        self.length = features // convolved.feature_groups
+        self.length, self.step_pitch = features // convolved.feature_groups, 1
         # The taps of a row of pixels lie side by side, unless there is something between them.
         last = windows[-1]
+        steps = [d.window_dilation * p for d, p in zip(windows, self.pitches, strict=True)]
         is_row = convolved.feature_groups == 1 and self.pitches[-1] == features
-        if is_row and (last.window_dilation == 1 or last.size == 1):
+        if convolved.has_features_in_window:
+            along = max(range(len(windows)), key=lambda d: (windows[d].size > 1, d))
+            taps[along] = range(1)
+            self.length, self.step_pitch = windows[along].size, steps[along]
+        elif is_row and (last.window_dilation == 1 or last.size == 1):
             taps[-1] = range(1)
             self.length *= last.size
-        steps = [d.window_dilation * p for d, p in zip(windows, self.pitches, strict=True)]
         self.offsets = tuple(
             sum(tap * step for tap, step in zip(place, steps)) for place in itertools.product(*taps)
         )
@@ -153,12 +163,34 @@ class OrderedInput:
             d.stride * p for d, p in zip(windows, self.pitches, strict=True)
         )
 
+    def _pitches(self) -> tuple[int, ...]:
+        """Return the pitches of spatial dimensions: those of the copies, or of the input."""
+        spatial, dims = self.convolved.labels.input_spatial, self.convolved.lhs.shape.dims
+        if not self.is_copied:
+            return tuple(math.prod(dims[d + 1 :]) for d in spatial)
+        order = list(range(len(spatial)))
+        if self.convolved.has_features_in_window:
+            order.sort(key=spatial.__getitem__)  # the input's own
+        pitches, area = {}, self.convolved.features
+        for d in reversed(order):
+            # Rows at a multiple of a page have their elements in the same few sets of the cache.
+            is_apart = self.convolved.has_features_in_window and d == len(spatial) - 1
+            area += _BESIDE if is_apart and area % _PAGE == 0 else 0
+            pitches[d] = area
+            area *= self.extents[d]
+        self._elements = area
+        return tuple(pitches[d] for d in range(len(spatial)))
+
     def _has_order(self) -> bool:
         """Return whether the input in memory has the layout already, and needs no padding."""
         lhs, labels = self.convolved.lhs, self.convolved.labels
         array, dims = lhs.array, lhs.shape.dims
         if array is None or array.element_type is not self.sums or array.memory is not None:
             return False
+        if self.convolved.has_features_in_window:
+            pitch = math.prod(dims[labels.input_spatial[-1] + 1 :])
+            if pitch % _PAGE == 0:
+                return False
         # A single feature is last, whatever its dimension.
         is_last = 1 in (dims[labels.input_feature], math.prod(dims[labels.input_feature + 1 :]))
         reach = self.convolved.reach(self.convolved.outputs)
@@ -168,6 +200,11 @@ class OrderedInput:
                 self.convolved.window.dimensions, reach, labels.input_spatial, strict=True
             )
         )
+
+    @property
+    def is_copied_by_blocks(self) -> bool:
+        """Return whether each block writes a copy of what it reads."""
+        return self.is_copied and not self.is_copied_once
 
     def prepare(self) -> None:
         """Allocate copies; write that of the whole input. Must be called outside loops."""
@@ -190,7 +227,7 @@ class OrderedInput:
         ``block`` is its number, ``image`` the input's, ``positions`` the first window.
         """
         scope, windows = self.scope, self.convolved.window.dimensions
-        if self.is_copied and not self.is_copied_once:
+        if self.is_copied_by_blocks:
             start = scope.bind(ix.multiply(block, self._elements))
             firsts = [ix.multiply(p, d.stride) for p, d in zip(positions, windows, strict=True)]
             self._copy(start, image, firsts, {})
@@ -230,11 +267,6 @@ class OrderedInput:
                 scope.store(copies, offset, self._element(image, at, feature))
 
             write_lanes(scope, sizes[near], "lanes", copy)
-
-    @property
-    def _elements(self) -> int:
-        """Return the number of elements of a copy."""
-        return math.prod(self._sizes())
 
     def _sizes(self) -> tuple[int, ...]:
         """Return the extents of a copy."""

@@ -40,7 +40,8 @@ class DepthwiseConvolution(FastConvolution):
         factors = self.factors
         self.multiplier = factors.n
         self.groups, self.columns = 1, factors.batch * factors.n
-        steps = range(self.input.length)  # of one feature those of a row of taps lie side by side
+        # Of one feature the taps of a row are steps of one segment.
+        steps = [step * self.input.step_pitch for step in range(self.input.length)]
         self.taps = [offset + step for offset in self.input.offsets for step in steps]
         dims = factors.k, factors.batch, factors.n
         self.weights = stored_factors(

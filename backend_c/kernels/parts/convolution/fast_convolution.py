@@ -39,6 +39,7 @@ from hlo.types import PRED, S32, ElementType
 _REGION = 1 << 16  # elements of the input that a block copies, so that they stay in the L2 cache
 _BLOCKS = 16  # threads need several each
 _FIRST = (ix.constant(0), ix.constant(0), ix.constant(0))
+_SHARING = 4  # rows of a tile at most, if the window is wide
 _FEWEST = 56  # pixels of a block: right factors come from the L2 cache once for all of them
 
 
@@ -123,19 +124,23 @@ class FastConvolution:
         self.prepare()
         self.input.prepare()
         dims = self.dims
+        strips: tuple[int, ...] = self.groups, -(-self.columns // self.strip_columns)
         cost = self.block * self.width * factors.n * factors.k * convolved.feature_groups
-        with nest.outer(scope, dims, cost) as (batch_group, image, *outer, block):
+        # Strips of a block share the copy of its input, if it has one of its own.
+        are_shared = self.input.is_copied_by_blocks or math.prod(dims) >= _BLOCKS
+        if not are_shared:
+            dims, strips, cost = (*dims, *strips), (), cost // math.prod(strips)
+        with nest.outer(scope, dims, cost) as index:
+            batch_group, image, *outer, block = place = index[: len(self.dims)]
             row = scope.bind(ix.multiply(block, self.block))
             spatial = (*outer, row, ix.constant(0))
             source = ix.add(ix.multiply(batch_group, convolved.images), image)
-            number = ix.linearize((batch_group, image, *outer, block), dims)
+            number = ix.linearize(place, self.dims)
             first = spatial[self.is_line :]
             start = self.input.start(number, source, first)
             rows = scope.bind(ix.clamp(0, ix.subtract(self.height, row), self.block))
-            with (
-                scope.loop(self.groups) as feature_group,
-                scope.loop(-(-self.columns // self.strip_columns)) as strip,
-            ):
+            with scope.over(strips) as inner:
+                feature_group, strip = (*index[len(self.dims) :], *inner)
                 group = batch_group if self.groups == 1 else feature_group
                 column = scope.bind(ix.multiply(strip, self.strip_columns))
                 left_over = ix.subtract(self.columns, column)
@@ -167,6 +172,8 @@ class FastConvolution:
             return
         pixels = min(self.width, ROWS)
         rows = max(1, min(self.block, ROWS // pixels))
+        if self.convolved.has_features_in_window:
+            rows = min(self.block, _SHARING)  # they read the same part of the input
         pitch = min(self.columns, COLUMNS)
         sums = scope.local(self.sums, rows * pixels * pitch)
         into = Into(sums, ix.constant(0), pixels * pitch, pitch)
@@ -212,7 +219,7 @@ class FastConvolution:
         self.scope.call(
             f"hlo_gemm_{self.sums}_segments",
             left,
-            *map(ix.constant, (row_pitch, pixel_pitch, 1)),
+            *map(ix.constant, (row_pitch, pixel_pitch, self.input.step_pitch)),
             Pointer(self.offsets, ix.constant(0)),
             *map(ix.constant, (len(self.input.offsets), self.input.length)),
             self.right.address(tile.group, tile.column),
@@ -285,4 +292,7 @@ class FastConvolution:
         ):
             pixel, j = (lane, outer) if pixels_last else (outer, lane)
             total = self.scope.bind(self.scope.load(into.array, self.offset(into, row, pixel, j)))
-            self.write(self._index(tile, (row, pixel, j)), (as_type(total, self.result),))
+            index = self._index(tile, (row, pixel, j))
+            if self.convolved.has_features_in_window:
+                index = index[:-1]
+            self.write(index, (as_type(total, self.result),))
