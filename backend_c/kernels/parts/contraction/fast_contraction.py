@@ -161,6 +161,8 @@ class FastContraction:
         shared = _STRIPS
         while shared > 1 and factors.batch * row_blocks * -(-strips // shared) < _BLOCKS:
             shared //= 2
+        # All as wide as the last one: threads get as many blocks each, not as many strips.
+        shared = -(-strips // -(-strips // shared))
         together = self._together(shared)
         dims = (factors.batch, -(-strips // shared), row_blocks)
         products = min(factors.m, self.rows) * min(factors.n, COLUMNS * shared) * factors.k
