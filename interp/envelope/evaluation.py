@@ -246,12 +246,17 @@ class Enclosing:
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
         """Make a callable of a computation; one of integers alone is the interpreter's on certain
-        arguments, unless the watcher sees its values."""
+        arguments, unless the watcher sees its values, and so is one of single elements where
+        nothing is rounded otherwise."""
         is_exact = computation.name in self._exact_computations
         exactly = self._exact.enter(computation)
 
+        def is_literal() -> bool:
+            is_elementwise = self._exact.plan(computation).is_elementwise
+            return is_exact or (budget.current() is budget.EXACT and is_elementwise)
+
         def run(*arguments: Value) -> Value:
-            certain = is_exact and all(map(enclosed_values.certain, arguments))
+            certain = is_literal() and all(map(enclosed_values.certain, arguments))
             if not certain or self._watched.is_here(computation):
                 return self.run(computation, *arguments)
             self.followed += 1
