@@ -142,7 +142,8 @@ def convolution(
     is_fast = block.settings.is_fast and is_real and _fast_sums(types, shape.element_type)
     if is_fast and not block.settings.is_scalar and has_phases(lhs, rhs, window):
         parts = list(phases(convolved, rhs))
-    elif is_fast and not block.settings.is_scalar and has_wide_window(convolved):
+    # Blocks of threads read windows as patches, in any order of steps.
+    elif is_fast and block.settings.has_lanes and has_wide_window(convolved):
         parts = [with_features_in_window(convolved, rhs)]
     elif not block.settings.is_fast and may_be_divided(convolved, rhs):
         divided, guarded = phase_factors(convolved, rhs), within(shape, write, block)

@@ -22,6 +22,7 @@ from backend_c.native.in_place import (
 from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.marshalling import Memory, Value, arguments, assembled
 from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
+from backend_c.native.recycled_memory import aligned
 from backend_c.native.thread_choice import entry_by_choice
 from hlo.errors import ArgumentError, Unsupported
 from hlo.operating_system import most_threads
@@ -33,7 +34,6 @@ from hlo.values import Array
 if TYPE_CHECKING:
     from backend_c.profiles.profile import Profile
 
-_ALIGNMENT = 64
 _FFI = cffi.FFI()
 _TABLE = _FFI.typeof("void *[]")
 _SEED = 0xFFFF_FFFF_FFFF_FFFF  # C takes 64 bits of it
@@ -287,19 +287,11 @@ def _entry(
 
 
 def _aligned(size: int) -> Array:
-    """Allocate bytes aligned to a cache line."""
+    """Allocate bytes aligned to a cache line; raise Unsupported if there is no room."""
     try:
-        memory = np.empty(size + _ALIGNMENT, np.uint8)
+        return aligned(size)
     except (MemoryError, ValueError) as error:  # NumPy's error where 64 bits do not count them
         raise Unsupported(f"{size} bytes that the program needs do not fit into memory") from error
-    start = -_address(memory) % _ALIGNMENT
-    return memory[start : start + size]
-
-
-def _address(array: Array) -> int:
-    """Return the address of an array's first element."""
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def _bytes(block: Array) -> Any:

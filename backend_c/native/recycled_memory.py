@@ -22,15 +22,20 @@ _SLACK = 4  # a block may be longer than what it is taken for by this part of it
 _ALIGNMENT = 64
 
 
+def aligned(size: int) -> Array:
+    """Allocate bytes that begin at a cache line."""
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + size]
+
+
 class _Block:
     """Hold memory aligned to a cache line."""
 
     __slots__ = ("memory",)
 
     def __init__(self, size: int) -> None:
-        memory = np.empty(size + _ALIGNMENT, np.uint8)
-        start = -memory.ctypes.data % _ALIGNMENT
-        self.memory = memory[start : start + size]
+        self.memory = aligned(size)
 
 
 class _Lease:

@@ -252,8 +252,9 @@ class Enclosing:
         exactly = self._exact.enter(computation)
 
         def is_literal() -> bool:
-            is_elementwise = self._exact.plan(computation).is_elementwise
-            return is_exact or (budget.current() is budget.EXACT and is_elementwise)
+            if is_exact or budget.current() is not budget.EXACT:
+                return is_exact
+            return self._exact.plan(computation).is_elementwise
 
         def run(*arguments: Value) -> Value:
             certain = is_literal() and all(map(enclosed_values.certain, arguments))

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import hlo
+from backend_c.native.recycled_memory import aligned
 from hlo import archive
 from hlo.module import Module
 from hlo.types import array_leaves
 from hlo.values import Array
-
-_LINE = 64  # bytes of a line of the caches
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +74,6 @@ class Subject:
 
 def _aligned(array: Array) -> Array:
     """Copy an array to memory that begins at a cache line."""
-    memory = np.empty(array.nbytes + _LINE, np.uint8)
-    start = -memory.ctypes.data % _LINE
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = aligned(array.nbytes).view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
