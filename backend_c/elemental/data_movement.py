@@ -13,7 +13,7 @@ import numpy as np
 from backend_c.ir import index as ix
 from backend_c.ir.bounded_elements import inside as within
 from backend_c.ir.bounded_elements import resized, smaller_size, zero_beyond
-from backend_c.ir.element import Element, array_reader, scalar
+from backend_c.ir.element import Element, Part, array_reader, scalar
 from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.errors import Unsupported
@@ -23,7 +23,6 @@ from hlo.types import PRED, S32, U32, ArrayShape, bounded
 __all__ = [
     "bitcast_convert",
     "broadcast",
-    "concatenate",
     "constant",
     "copy",
     "copy_done",
@@ -109,7 +108,9 @@ def slice_(operand: Element, *, slice: tuple[tuple[int, int, int], ...]) -> Elem
         )
 
     if not operand.sizes:
-        return Element(ArrayShape(operand.shape.element_type, dims), at)
+        is_part = all(stride == 1 for _, _, stride in slice)
+        part = Part(operand, tuple(start for start, _, _ in slice)) if is_part else None
+        return Element(ArrayShape(operand.shape.element_type, dims), at, part=part)
     # At 2**62 the bounds of indices saturate: only the lower end counts.
     sizes = [
         ix.divide(
@@ -187,48 +188,6 @@ def all_of(conditions: Sequence[Expr]) -> Expr:
     for condition in conditions[1:]:
         result = apply("and", result, condition)
     return result
-
-
-def concatenate(*operands: Element, dimensions: tuple[int, ...]) -> Element:
-    """result[i] = operands[k][i - start[k]], k being the operand within which i[dimension] lies."""
-    (dimension,) = dimensions
-    # One without elements has none that a clamped index could read.
-    parts = [o for o in operands if o.shape.dims[dimension] or o.sizes]
-    if not parts:
-        return operands[0]
-    first = parts[0].shape
-    # Where each operand begins in the result: a prefix sum, of actual sizes if they are bounded.
-    starts: list[Expr] = [ix.constant(0)]
-    for part in parts:
-        starts.append(ix.add(starts[-1], part.size(dimension)))
-
-    def at(*index: Expr) -> Expr:
-        def read(part: Element, start: Expr) -> Expr:
-            shifted = ix.subtract(index[dimension], start)
-            local = ix.clamp(0, shifted, part.shape.dims[dimension] - 1)
-            return part.at(*index[:dimension], local, *index[dimension + 1 :])
-
-        # A chain of selects, the first operand's outermost: the index belongs to the first operand
-        # that ends behind it.
-        value = read(parts[-1], starts[-2])
-        for part, start, end in reversed(list(zip(parts[:-1], starts, starts[1:]))):
-            before = apply("compare-LT", index[dimension], end, type=PRED)
-            value = apply("select", before, read(part, start), value, type=first.element_type)
-        return value
-
-    total = sum(operand.shape.dims[dimension] for operand in operands)
-    dims = (*first.dims[:dimension], total, *first.dims[dimension + 1 :])
-    if not any(part.sizes for part in parts):
-        return Element(ArrayShape(first.element_type, dims), at)
-    dynamic = tuple(any(p.shape.dynamic[d] for p in parts if p.sizes) for d in range(first.rank))
-    sizes = tuple(starts[-1] if d == dimension else _any_size(parts, d) for d in range(first.rank))
-    return Element(ArrayShape(first.element_type, dims, dynamic), at, sizes)
-
-
-def _any_size(parts: Sequence[Element], dimension: int) -> Expr:
-    """Return the actual size of a dimension in which all operands agree."""
-    bounded = [p for p in parts if p.sizes and p.shape.dynamic[dimension]]
-    return (bounded or parts)[0].size(dimension)
 
 
 def copy(operand: Element) -> Element:

@@ -107,6 +107,23 @@ def _radix(loop: Loop, extent: int) -> int:
     return radix if extent > radix else 0
 
 
+def divides(loop: Loop, extent: int) -> bool:
+    """Return whether an index of a loop is divided, but to go round its ``extent`` or more."""
+    divisions = (
+        part
+        for statement in without_dead_lets(loop.body)
+        for expression in expressions(statement)
+        for part in subexpressions(expression)
+        if isinstance(part, Apply) and part.operation in ("divide", "modulo")
+    )
+    return any(
+        part.type is INDEX
+        and loop.variable.name in variables(part)
+        and (part.operation == "divide" or (ix.value_of(part.operands[1]) or 0) < extent)
+        for part in divisions
+    )
+
+
 def _chooses(loop: Loop) -> bool:
     """Return whether a comparison depends on a quotient of a loop's variable."""
     quotients = {

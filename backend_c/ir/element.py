@@ -26,7 +26,7 @@ class Element:
     expression: ``at`` is defined up to the bounds, and elements beyond the sizes are unspecified.
     ``array`` is set when the elements lie in memory in row-major order, ``is_window`` when they are
     a window of an array in memory. ``patch`` is set when they are an operand's with a window
-    replaced (dynamic-update-slice).
+    replaced (dynamic-update-slice), ``part`` when they are neighbours in an operand (slice).
     """
 
     shape: ArrayShape
@@ -35,6 +35,7 @@ class Element:
     array: Array | None = None
     patch: Patch | None = None
     is_window: bool = False
+    part: Part | None = None
 
     def size(self, dimension: int) -> Expr:
         """Return the actual size of a dimension."""
@@ -61,6 +62,15 @@ class Patch:
     operand: Element
     update: Element
     firsts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Describe a slice of stride 1, or a rotation: element i is the element (i + ``firsts``) modulo
+    the dims of ``operand``."""
+
+    operand: Element
+    firsts: tuple[int, ...]
 
 
 Value = Element | tuple["Value", ...]

@@ -8,7 +8,7 @@ so most divisions fold away: ``(8*i + j) / 8`` is ``i`` for 0 <= j < 8, and ``8*
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from backend_c.ir.gpu import LARGEST_BLOCK
 from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable, subexpressions
@@ -27,7 +27,7 @@ def value_of(expression: Expr) -> int | None:
     return int(expression.value) if isinstance(expression, Constant) else None  # type: ignore[arg-type]
 
 
-def _affine_form(expression: Expr) -> _AffineForm:
+def affine_form(expression: Expr) -> _AffineForm:
     """Return an expression as (coefficients of atoms, constant)."""
     terms: dict[Expr, int] = {}
     offset = _gather(expression, 1, terms)
@@ -36,7 +36,7 @@ def _affine_form(expression: Expr) -> _AffineForm:
 
 def coefficients(expression: Expr) -> dict[Expr, int]:
     """Return the atoms of an expression with their coefficients."""
-    return _affine_form(expression)[0]
+    return affine_form(expression)[0]
 
 
 def _gather(expression: Expr, factor: int, terms: dict[Expr, int]) -> int:
@@ -70,20 +70,41 @@ def _sum(parts: Iterable[tuple[Expr, int]], offset: int = 0) -> Expr:
 
 
 def _with_quotients_recombined(terms: dict[Expr, int], constant_part: int) -> _AffineForm:
-    """Replace ``k*c*(x/k) + c*(x%k)`` by ``c*x``: what linearising a delinearised offset leaves."""
+    """Replace ``k*c*(x/k) + c*(x%k)`` by ``c*x``: what linearising a delinearised offset leaves.
+
+    Where the quotient goes round (a rotation of rows of k), the whole does: ``k*c*((x/k + a) % m) +
+    c*(x%k)`` is ``c*((x + k*a) % (k*m))``.
+    """
     for atom, coefficient in terms.items():
         if type(atom) is not Apply or atom.operation != "modulo":
             continue
-        x, k = atom.operands
-        quotient = Apply("divide", (x, k), INDEX)
-        if terms.get(quotient) == coefficient * (value_of(k) or 0):
-            rest = {a: c for a, c in terms.items() if a not in (atom, quotient)}
-            whole, offset = _affine_form(x)
-            for part, factor in whole.items():
-                rest[part] = rest.get(part, 0) + factor * coefficient
+        for other, factor in terms.items():
+            if factor != coefficient * (value_of(atom.operands[1]) or 0):
+                continue
+            whole = _put_together(atom, other)
+            if whole is None:
+                continue
+            rest = {a: c for a, c in terms.items() if a not in (atom, other)}
+            constant_part += _gather(whole, coefficient, rest)
             kept = {a: c for a, c in rest.items() if c}
-            return _with_quotients_recombined(kept, constant_part + coefficient * offset)
+            return _with_quotients_recombined(kept, constant_part)
     return terms, constant_part
+
+
+def _put_together(remainder: Apply, digit: Expr) -> Expr | None:
+    """Return ``k*digit + x%k``, without its parts, of a remainder ``x%k`` and a digit ``x/k`` or
+    ``(x/k + a) % m``; None of any other digit."""
+    x, k = remainder.operands[0], value_of(remainder.operands[1]) or 0
+    quotient = Apply("divide", remainder.operands, INDEX)
+    if digit == quotient:
+        return x
+    if type(digit) is not Apply or digit.operation != "modulo":
+        return None
+    terms, ahead = affine_form(digit.operands[0])
+    # Without a term it is a digit like any other (:mod:`backend_c.ir.digits`).
+    if terms != {quotient: 1} or not ahead:
+        return None
+    return modulo(add(x, k * ahead), k * (value_of(digit.operands[1]) or 0))
 
 
 def _affine_expression(terms: dict[Expr, int], offset: int) -> Expr:
@@ -181,7 +202,7 @@ def _integer_bounds(expression: Expr) -> tuple[int, int]:
 def _split(expression: Expr, divisor: int) -> tuple[Expr, Expr]:
     """Split an affine form in two: q and r with expression = divisor · q + r, r the other terms."""
     # 8 i + 4 j + 13 by 8: q = i + 1, r = 4 j + 5.
-    terms, offset = _affine_form(expression)
+    terms, offset = affine_form(expression)
     whole = {a: c // divisor for a, c in terms.items() if c % divisor == 0}
     rest = {a: c for a, c in terms.items() if c % divisor}
     return _affine_expression(whole, offset // divisor), _affine_expression(rest, offset % divisor)
@@ -208,11 +229,11 @@ def divide(expression: Expr, divisor: int) -> Expr:
         return expression if divisor else constant(0)
     whole, rest = _split(expression, divisor)
     low, high = bounds(rest)
-    # The terms that ``divisor`` divides come out whole; what is left adds nothing, if it is known
-    # to be in [0, divisor). If it may be negative (though the whole value is not), C's division,
-    # which truncates, must see the whole value.
-    if low >= 0 and high < divisor:
-        return whole
+    # The terms that ``divisor`` divides come out whole; what is left adds a number that is known,
+    # if no multiple of ``divisor`` lies between its bounds. If it may be negative (though the whole
+    # value is not), C's division, which truncates, must see the whole value.
+    if low // divisor == high // divisor:
+        return add(whole, low // divisor)
     if low < 0:
         return Apply("divide", (expression, constant(divisor)), INDEX)
     digits = _digits(rest, divisor)
@@ -238,8 +259,8 @@ def modulo(expression: Expr, divisor: int) -> Expr:
         return constant(0)
     _, rest = _split(expression, divisor)
     low, high = bounds(rest)
-    if low >= 0 and high < divisor:
-        return rest
+    if low // divisor == high // divisor:
+        return subtract(rest, low // divisor * divisor)
     if low < 0:
         return Apply("modulo", (expression, constant(divisor)), INDEX)
     digits = _digits(rest, divisor)
@@ -289,26 +310,13 @@ def with_atoms(expression: Expr, named_atom: Callable[[Expr], Expr]) -> Expr:
     """Replace every atom of the affine form that is no variable by ``named_atom(atom)``."""
     if type(expression) in (Variable, Constant):
         return expression
-    terms, offset = _affine_form(expression)
+    terms, offset = affine_form(expression)
     if all(isinstance(atom, Variable) for atom in terms):
         return expression
     parts = [
         multiply(atom if isinstance(atom, Variable) else named_atom(atom), coefficient)
         for atom, coefficient in terms.items()
     ]
-    return add(*parts, offset)
-
-
-def with_definitions(expression: Expr, definitions: Mapping[str, Expr]) -> Expr:
-    """Substitute variables by their definitions, and fold quotients with their remainders."""
-    terms, offset = _affine_form(expression)
-    if not any(isinstance(atom, Variable) and atom.name in definitions for atom in terms):
-        return expression
-    parts = []
-    for atom, coefficient in terms.items():
-        if isinstance(atom, Variable) and atom.name in definitions:
-            atom = with_definitions(definitions[atom.name], definitions)
-        parts.append(multiply(atom, coefficient))
     return add(*parts, offset)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from backend_c.ir import index as ix
-from backend_c.ir.digits import write_lanes
-from backend_c.ir.loop_ir import Expr
+from backend_c.ir.digits import divides, write_lanes
+from backend_c.ir.loop_ir import Expr, Loop
 from backend_c.ir.scope import Scope
 
 # A reduction of so few elements is written out, in lanes over its results.
@@ -85,14 +85,43 @@ def write_map(
     (:mod:`backend_c.ir.segments`).
     """
     last = _last(dims)
-    if last is None or scope.is_flat:
+    first = 0 if last is None or scope.is_flat else _first_in_lanes(scope, dims, last, write)
+    if last is None or not first:
         elements = math.prod(dims)
         kind = _flat_kind(scope, elements * cost)
         write_lanes(scope, elements, kind, lambda i: write(ix.delinearize(i, dims)))
-    else:
-        rest = _rest(dims, last)
-        with _rows(scope, dims[:last], dims[last], cost) as position:
-            write_lanes(scope, dims[last], "lanes", lambda lane: write((*position, lane, *rest)))
+        return
+    length, rest = math.prod(dims[first : last + 1]), _rest(dims, last)
+
+    def write_lane(lane: Expr) -> None:
+        write((*position, *ix.delinearize(lane, dims[first : last + 1]), *rest))
+
+    with _rows(scope, dims[:first], length, cost) as position:
+        write_lanes(scope, length, "lanes", write_lane)
+
+
+def _first_in_lanes(
+    scope: Scope, dims: tuple[int, ...], last: int, write: Callable[[tuple[Expr, ...]], None]
+) -> int:
+    """Return the first of the dimensions, up to ``last``, that one loop in lanes runs through.
+
+    Where the last ones are short, those before them are added as long as no element's place in
+    memory then needs a division.
+    """
+    first, rest = last, _rest(dims, last)
+    while first and math.prod(dims[first:]) <= _SHORT_ROW and scope.settings.has_lanes:
+        before, run = scope.written(), dims[first - 1 : last + 1]
+        with scope.loop(math.prod(dims[: first - 1])) as row:
+            position = tuple(scope.bind(i) for i in ix.delinearize(row, dims[: first - 1]))
+            with scope.loop(math.prod(run), "lanes") as lane:
+                write((*position, *ix.delinearize(lane, run), *rest))
+            loop = scope.last_statement
+            is_whole = isinstance(loop, Loop) and not divides(loop, math.prod(run))
+        scope.forget_after(before)
+        if not is_whole:
+            break
+        first -= 1
+    return first
 
 
 @contextmanager

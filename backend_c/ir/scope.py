@@ -14,6 +14,7 @@ import numpy as np
 
 from backend_c.ir import index as ix
 from backend_c.ir.block import Block, Written
+from backend_c.ir.bound_divisions import folded, with_definitions
 from backend_c.ir.gpu import LARGEST_BLOCK
 from backend_c.ir.loop_ir import (
     INDEX,
@@ -128,7 +129,7 @@ class Scope:
         self._depth[variable.name] = depth
         self._definitions.pop(variable.name, None)  # a name that was forgotten is given again
         if expression.type is INDEX and ix.is_quotient(expression):
-            self._definitions[variable.name] = expression
+            self._definitions[variable.name] = with_definitions(expression, self._definitions)
         # An open loop or `if` is appended to the block around it when it closes: what is appended
         # there now comes before it.
         self._blocks[depth].statements.append(Let(variable, expression))
@@ -148,9 +149,8 @@ class Scope:
         return variable._replace(low=max(low, least), high=min(high, greatest))
 
     def folded(self, index: Expr) -> Expr:
-        """Return an index with bound parts folded if that removes all divisions; else as it is."""
-        expanded = ix.with_definitions(index, self._definitions)
-        return index if ix.has_division(expanded) else expanded
+        """Return an index with bound parts folded where that removes divisions."""
+        return folded(index, self._definitions)
 
     @contextmanager
     def hoisted(self, *values: Expr) -> Iterator[None]:

@@ -1,9 +1,11 @@
 """Split loops in lanes where an index leaves its bounds (index-set splitting).
 
 What is read at the edge of an array, as of a stencil or of padding, is a choice at each element:
-a clamped index, and a condition that says whether the element counts. Neither has an effect in most
-of a row. So a loop is looked at when it is written, and where a clamp or a condition changes inside
-of it, it is written again in segments: bounds of its variable then fold both away.
+a clamped index, one that goes round (a remainder), and a condition that says whether the element
+counts. None has an effect in most of a row. So a loop is looked at when it is written, and where a
+clamp, a remainder or a condition changes inside of it, it is written again in segments: bounds of
+its variable then fold them away. Of many segments, as a wide stencil has them at both ends, the
+widest is written in lanes, and what is before and after it element by element.
 
     for i in 0 … 127: r[i] = 0 <= i - 1 ? a[clamp(0, i - 1, 126)] : 0
 
@@ -18,6 +20,7 @@ from itertools import pairwise
 from backend_c.ir import index as ix
 from backend_c.ir.block import Written
 from backend_c.ir.loop_ir import (
+    INDEX,
     Apply,
     Expr,
     Loop,
@@ -30,6 +33,7 @@ from backend_c.ir.scope import Scope
 from hlo.passes.index_paths import DIVIDED
 
 _MOST = 5  # segments of a loop
+_ENDS = 3  # segments, where what is before and after the widest is not split
 _MOST_STATEMENTS = 400  # of all segments: they take the compiler time
 
 Write = Callable[[Expr], None]
@@ -55,38 +59,61 @@ def write_segments(
     before = scope.written()
     with scope.loop(extent, kind) as lane:
         write(lane)
-    places = _places(scope, extent)
-    if not places:
+    segments = _segments(scope, extent)
+    if len(segments) == 1:
         improve(before, extent, write)
         return
     scope.forget_after(before)
-    for first, end in pairwise([0, *places, extent]):
+    for first, end, is_folded in segments:
         before, of_segment = scope.written(), after(ix.constant(first), write)
-        with scope.loop(end - first, kind) as lane:
+        with scope.loop(end - first, kind if is_folded else "serial") as lane:
             of_segment(lane)
-        improve(before, end - first, of_segment)
+        if is_folded:
+            improve(before, end - first, of_segment)
 
 
-def _places(scope: Scope, extent: int) -> list[int]:
-    """Return the split points of the loop written last, in order; none if splitting does not
-    pay."""
-    loop = scope.last_statement
+def _segments(scope: Scope, extent: int) -> list[tuple[int, int, bool]]:
+    """Return the segments [first, end) of the loop written last, in order, and whether nothing
+    changes inside of each; one if splitting does not pay."""
+    whole, loop = [(0, extent, True)], scope.last_statement
     if extent < DIVIDED or not scope.settings.has_lanes:
-        return []
+        return whole
     if not isinstance(loop, Loop) or any(isinstance(s, Loop) for s in loop.body):
-        return []
+        return whole
     found = {p for s in loop.body for p in _changes(s, loop.variable) if 0 < p < extent}
-    count = len(found) + 1
-    is_short = count <= _MOST and count * len(loop.body) <= _MOST_STATEMENTS
-    return sorted(found) if is_short else []
+    most = min(_MOST, _MOST_STATEMENTS // max(len(loop.body), 1))
+    segments = [(first, end, True) for first, end in pairwise([0, *sorted(found), extent])]
+    if len(segments) <= most:
+        return segments
+    first, end, _ = max(segments, key=lambda s: s[1] - s[0])
+    if most < _ENDS or 2 * (end - first) < extent:
+        return whole
+    ends = [(0, first, False), (first, end, True), (end, extent, False)]
+    return [segment for segment in ends if segment[0] < segment[1]]
 
 
 def _changes(statement: Statement, lane: Variable) -> Iterator[int]:
-    """Yield the values of a loop's variable at which a clamp or a condition changes."""
+    """Yield the values of a loop's variable at which a clamp, a remainder or a condition
+    changes."""
     for expression in expressions(statement):
         for part in subexpressions(expression):
-            if isinstance(part, Apply) and part.operation in ("clamp", "within"):
+            if not isinstance(part, Apply):
+                continue
+            if part.operation in ("clamp", "within"):
                 yield from _crossed(part, lane)
+            elif part.operation == "modulo" and part.type is INDEX:
+                yield from _rounds(part, lane)
+
+
+def _rounds(remainder: Apply, lane: Variable) -> Iterator[int]:
+    """Yield the loop variable's value from which on an index has gone round. One that goes round
+    more often has digits (:mod:`backend_c.ir.digits`)."""
+    value, divisor = remainder.operands[0], ix.value_of(remainder.operands[1])
+    if not divisor or divisor <= lane.high - lane.low or ix.coefficients(value) != {lane: 1}:
+        return
+    least, greatest = ix.bounds(value)
+    if least // divisor < greatest // divisor:
+        yield lane.low + greatest // divisor * divisor - least
 
 
 def _crossed(choice: Apply, lane: Variable) -> Iterator[int]:

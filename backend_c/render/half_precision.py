@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from backend_c.ir import index as ix
+from backend_c.ir.bound_divisions import with_definitions
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,
@@ -120,7 +121,7 @@ class _Halves(Points):
             return None
         if array.memory is not None:
             return None
-        offset = ix.with_definitions(offset, self._definitions)
+        offset = with_definitions(offset, self._definitions)
         if ix.coefficients(offset).get(self.loop.variable) != 1:
             return None
         first = ix.subtract(offset, self.loop.variable)

@@ -300,7 +300,7 @@ class Decisions:
             if user.name not in self._fusible:
                 continue
             # A reduction's loop runs over its operand's elements, which its uses count already.
-            part = 1.0 if user.opcode == "reduce" else share(user, number, shape)
+            part = 1.0 if user.opcode == "reduce" else share(user, number, shape, self.by_name)
             for root, paths in self._uses[user.name].items():
                 mine = found.setdefault(root, {})
                 for path, elements in paths.items():

@@ -7,7 +7,8 @@ other path is another copy of the instruction, and of all that it absorbed, in t
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import cast
 
 from hlo.module import Instruction
 from hlo.passes.rewriting import array, integer, integers
@@ -58,7 +59,9 @@ class Paths:
         return self._numbers.setdefault(how, len(self._numbers) + LOOP + 1)
 
 
-def share(instruction: Instruction, number: int, operand: ArrayShape) -> float:
+def share(
+    instruction: Instruction, number: int, operand: ArrayShape, by_name: Mapping[str, Instruction]
+) -> float:
     """Return how many elements of an operand one element of the result reads on average."""
     result = array(instruction.shape).elements
     if operand.elements == 1 or not result:
@@ -66,7 +69,9 @@ def share(instruction: Instruction, number: int, operand: ArrayShape) -> float:
     match instruction.opcode, number:
         case ("broadcast", _):
             return 1.0 / _repeated_in_lanes(instruction)
-        case ("concatenate", _) if not _has_loops_of_parts(instruction):
+        case ("concatenate", _) if not (
+            _has_loops_of_parts(instruction) or goes_round(instruction, by_name)
+        ):
             return 1.0
         case ("concatenate", _) | ("pad", 0) | ("dynamic-update-slice", 1):
             return min(1.0, operand.elements / result)
@@ -84,6 +89,32 @@ def _has_loops_of_parts(concatenate: Instruction) -> bool:
     dims = array(concatenate.shape).dims
     last = max((d for d, extent in enumerate(dims) if extent > 1), default=0)
     return integers(concatenate, "dimensions") == (last,) and dims[last] >= DIVIDED
+
+
+def goes_round(concatenate: Instruction, by_name: Mapping[str, Instruction]) -> bool:
+    """Return whether the parts follow each other in one array, its beginning after its end: a
+    rotation (``jnp.roll``), which reads one element at an index that goes round."""
+    (dimension,) = integers(concatenate, "dimensions")
+    parts = [_part(by_name[name]) for name in concatenate.operands]
+    source, firsts = parts[0]
+    extent = array(by_name[source].shape).dims[dimension]
+    place = firsts[dimension]
+    for name, part in zip(concatenate.operands, parts, strict=True):
+        if part != (source, (*firsts[:dimension], place, *firsts[dimension + 1 :])):
+            return False
+        place = (place + array(by_name[name].shape).dims[dimension]) % max(extent, 1)
+    return True
+
+
+def _part(instruction: Instruction) -> tuple[str, tuple[int, ...]]:
+    """Return the array that an instruction is a slice of, and where it begins in each dimension;
+    of any other instruction itself."""
+    bounds = instruction.attributes.get("slice")
+    if instruction.opcode == "slice" and isinstance(bounds, tuple):
+        ranges = cast("tuple[tuple[int, int, int], ...]", bounds)
+        if all(stride == 1 for _, _, stride in ranges):
+            return instruction.operands[0], tuple(start for start, _, _ in ranges)
+    return instruction.name, (0,) * array(instruction.shape).rank
 
 
 def _repeated_in_lanes(broadcast: Instruction) -> int:
