@@ -27,6 +27,8 @@ from backend_c.lower.plan import (
 
 ALIGNMENT = 64  # a cache line, and the widest vector
 _WORD = 8
+_PAGE = 4096  # bytes, after which addresses have the same set of a first-level cache
+_GAP = 5 * ALIGNMENT  # odd, so that 64 buffers begin in 64 sets
 _ATTEMPTS = 64  # at a smaller workspace
 Lifetimes = Mapping[Buffer, tuple[int, float]]  # the first and the last step of each
 
@@ -44,7 +46,16 @@ def allocate(plan: Plan) -> Workspace:
     lives = workspace_lifetimes(plan)
     # Ties by number, so that the same plan gets the same offsets in every run.
     order = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
-    return _placed(order, lives, lambda buffer: ALIGNMENT)
+    return _placed(order, lives, lambda buffer: ALIGNMENT, _room)
+
+
+def _room(buffer: Buffer) -> int:
+    """Return the bytes between the beginnings of a buffer and of one that is placed after it.
+
+    Where they are pages, all buffers would begin in one set of the first cache, which has eight to
+    twelve lines: a loop that reads more arrays at once loads each line again for each vector.
+    """
+    return buffer.bytes + (0 if buffer.bytes % _PAGE or not buffer.bytes else _GAP)
 
 
 def allocate_tightly(plan: Plan) -> Workspace:
@@ -78,7 +89,10 @@ def _own_alignment(buffer: Buffer) -> int:
 
 
 def _placed(
-    order: Sequence[Buffer], lives: Lifetimes, alignment: Callable[[Buffer], int]
+    order: Sequence[Buffer],
+    lives: Lifetimes,
+    alignment: Callable[[Buffer], int],
+    room: Callable[[Buffer], int] = lambda buffer: buffer.bytes,
 ) -> Workspace:
     """Place buffers one after the other, each at the lowest offset that is free while it lives."""
     placed: list[tuple[int, int, tuple[int, float]]] = []  # start, end, life
@@ -87,7 +101,7 @@ def _placed(
         first, last = lives[buffer]
         unit = alignment(buffer)
         # Empty buffers get an address, too: kernels are given one for each.
-        size = -(-max(buffer.bytes, 1) // unit) * unit
+        size = -(-max(room(buffer), 1) // unit) * unit
         start = 0
         # Sorted by offset, so this finds the lowest gap between the buffers that are live at the
         # same time.

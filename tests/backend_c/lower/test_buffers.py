@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 import backend_c
 import fuzz
 import hlo
-from backend_c.lower.buffers import allocate, allocate_tightly, peak, workspace_lifetimes
+from backend_c.lower.buffers import (
+    ALIGNMENT,
+    allocate,
+    allocate_tightly,
+    peak,
+    workspace_lifetimes,
+)
 from backend_c.lower.plan import Launch, Plan
 from backend_c.pipeline import lowered, settings_for
 from backend_c.render.dialect import EMBEDDED
@@ -63,6 +69,15 @@ def test_ends_in_turn_take_what_is_alive() -> None:
         for step in range(7)
     )
     assert allocate_tightly(plan).bytes == peak(plan).bytes == 26
+
+
+def test_pages_begin_in_different_sets_of_the_cache() -> None:
+    plan = Plan()
+    buffers = tuple(plan.buffer(ArrayShape(U8, (4096 * pages,))) for pages in (1, 4, 4, 2, 64, 1))
+    plan.steps = (Launch(0, buffers, (), ()),)
+    offsets = [allocate(plan).offsets[buffer] for buffer in buffers]
+    assert all(offset % ALIGNMENT == 0 for offset in offsets)
+    assert len({offset % 4096 for offset in offsets}) == len(buffers)
 
 
 def test_too_large_a_workspace_is_told() -> None:
