@@ -9,8 +9,6 @@ before it is stored a fused epilogue.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Address, Array, Constant, Expr, Pointer, Variable
@@ -19,29 +17,18 @@ from backend_c.kernels.parts.contraction.contraction_loops import (
     Write,
     as_type,
     exact_sum_of_products,
-    masked,
 )
-from backend_c.kernels.parts.contraction.factors import Factors, Read
+from backend_c.kernels.parts.contraction.factors import Factors
+from backend_c.kernels.parts.contraction.packed_panels import FactorLines, PackedPanels
 from hlo.types import F32, F64, PRED, S32, ElementType
 
 ROWS, COLUMNS = 8, 16  # of a tile, as in runtime/hlo_tile.h
 _BLOCK = 4  # tiles of rows that share the right panels while they are in the cache
 _SHARES = 64  # of blocks that are packed one after the other
+_CACHED = 1 << 20  # packed factors: 8 MB, of which a thread's share still is in a cache when read
 # Products that take the time of one operation, as in fast_contraction: 32 of the exact grain size,
 # a quarter of fast's, are as many as 8 there.
 _PRODUCTS = 32
-
-Panels = tuple[Array, Array, Array]
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """Describe one factor: the type it is packed in, its reader, its lines, the lines of a tile."""
-
-    packed: ElementType
-    read: Read
-    count: int
-    width: int
 
 
 class TiledContraction:
@@ -55,82 +42,24 @@ class TiledContraction:
         self.column_tiles = -(-factors.n // COLUMNS)
         # Left factors are broadcast one at a time, so they are widened once, when packed; right
         # factors are read in vectors and widened in registers, which takes half the bandwidth.
-        self._left = _Side(F64, factors.lhs, factors.m, ROWS)
-        self._right = _Side(F32, factors.rhs, factors.n, COLUMNS)
+        left = FactorLines(F64, factors.lhs, factors.m, ROWS)
+        right = FactorLines(F32, factors.rhs, factors.n, COLUMNS)
         rows = self.row_tiles * factors.batch
         # Patches of a convolution may be many times its input: then each share of the threads packs
         # a block of rows after the other into its own memory.
         self._shares = 0
         most = scope.settings.most_packed
-        if rows * ROWS * factors.k > most:
-            block = _BLOCK * ROWS * factors.k
-            blocks = -(-self.row_tiles // _BLOCK) * factors.batch
+        block, blocks = _BLOCK * ROWS * factors.k, -(-self.row_tiles // _BLOCK) * factors.batch
+        if rows * ROWS * factors.k > (most if blocks < _SHARES else min(most, _CACHED)):
             self._shares = max(1, min(_SHARES, blocks, most // block))
             rows = self._shares * _BLOCK
-        self.lhs = self._panels(self._left, rows)
-        self.rhs = self._panels(self._right, self.column_tiles * factors.batch)
-        if not self._shares:
-            self._pack_all(self._left, self.lhs)
-        self._pack_all(self._right, self.rhs)
-
-    def _panels(self, side: _Side, tiles: int) -> Panels:
-        """Allocate the panels of ``tiles`` tiles, with the norm and unit of each line.
-
-        Panels are [tile][k][width], zero beyond the last row or column. Per row or column, the
-        squared norm serves the error bound (Cauchy-Schwarz: ||a|| ||b|| >= sum |a b|), and the unit
-        is the exponent of a power of two that divides every factor: if no sum reaches 2**52 units,
-        no addition rounded.
-        """
-        scope, lines = self.scope, tiles * side.width
         # Panels that are packed again and again must be read where the text reads them.
-        is_frozen = not (self._shares and side is self._left)
-        panel = scope.scratch(side.packed, lines * self.factors.k, frozen=is_frozen)
-        squares = scope.scratch(F64, lines, frozen=is_frozen)
-        units = scope.scratch(S32, lines, frozen=is_frozen)
-        return panel, squares, units
-
-    def _pack_all(self, side: _Side, panels: Panels) -> None:
-        """Write the packing of a whole factor, into tiles [batch][tile]."""
-        scope, factors = self.scope, self.factors
-        tiles = -(-side.count // side.width)
-        with nest.outer(scope, (factors.batch, tiles), factors.k * side.width) as (b, tile):
-            line = ix.multiply(ix.add(ix.multiply(b, tiles), tile), side.width)
-            self._pack_tile(side, panels, (b, tile), line)
-
-    def _pack_tile(self, side: _Side, panels: Panels, tile: tuple[Expr, Expr], first: Expr) -> None:
-        """Write the packing of one (batch, tile) to the panel's lines from ``first`` on."""
-        scope, factors, width = self.scope, self.factors, side.width
-        panel, squares, units = panels
-        b, number = tile
-        self._clear(squares, units, first, width)
-        with scope.loop(factors.k) as k, scope.loop(width, "lanes") as lane:
-            place = ix.add(ix.multiply(number, width), lane)
-            value = as_type(self._factor_or_zero(side, b, place, k), F32)
-            value = scope.bind(value)
-            start = ix.multiply(first, factors.k)
-            offset = ix.add(start, ix.multiply(k, width), lane)
-            wide = scope.bind(apply("widen", value, type=F64))
-            scope.store(panel, offset, wide if side.packed is F64 else value)
-            total = ix.add(first, lane)
-            square = apply("add", scope.load(squares, total), apply("multiply", wide, wide))
-            scope.store(squares, total, square)
-            unit = apply("unit", value, type=S32)
-            scope.store(units, total, apply("minimum", scope.load(units, total), unit))
-
-    def _clear(self, squares: Array, units: Array, first: Expr, width: int) -> None:
-        """Write the initial norms and units; zero divides by any power of two."""
-        with self.scope.loop(width, "lanes") as lane:
-            self.scope.store(squares, ix.add(first, lane), Constant(F64, 0.0))
-            self.scope.store(units, ix.add(first, lane), Constant(S32, 1000))
-
-    def _factor_or_zero(self, side: _Side, b: Expr, place: Expr, k: Expr) -> Expr:
-        """Build a factor: zero beyond the last row or column, where nothing may be read."""
-        clamped = ix.clamp(0, place, side.count - 1)
-        value, conditions = side.read(b, clamped, k)
-        if side.count % side.width:
-            beyond = apply("compare-LT", place, ix.constant(side.count), type=PRED)
-            conditions = (*conditions, beyond)
-        return masked(value, conditions)
+        self._left = PackedPanels(left, factors, rows, scope, is_frozen=not self._shares)
+        right_tiles = self.column_tiles * factors.batch
+        self._right = PackedPanels(right, factors, right_tiles, scope)
+        if not self._shares:
+            self._left.pack_all()
+        self._right.pack_all()
 
     def emit(self) -> None:
         """Write the loops over tiles; threads share blocks of row tiles, or column tiles."""
@@ -163,7 +92,7 @@ class TiledContraction:
             tiles = ix.clamp(0, ix.subtract(self.row_tiles, first), _BLOCK)
             with scope.loop(tiles) as place:
                 line = ix.multiply(ix.add(packed, place), ROWS)
-                self._pack_tile(self._left, self.lhs, (b, ix.add(first, place)), line)
+                self._left.pack((b, ix.add(first, place)), line)
             with scope.loop(self.column_tiles) as column_tile, scope.loop(tiles) as place:
                 line = ix.multiply(ix.add(packed, place), ROWS)
                 self._tile(b, scope.bind(ix.add(first, place)), column_tile, line)
@@ -188,8 +117,8 @@ class TiledContraction:
         columns = ix.multiply(ix.add(ix.multiply(b, self.column_tiles), column_tile), COLUMNS)
         scope.call(
             "hlo_tile",
-            Pointer(self.lhs[0], ix.multiply(rows, k)),
-            Pointer(self.rhs[0], ix.multiply(columns, k)),
+            Pointer(self._left.panel, ix.multiply(rows, k)),
+            Pointer(self._right.panel, ix.multiply(columns, k)),
             ix.constant(k),
             Pointer(tile, ix.constant(0)),
         )
@@ -221,14 +150,14 @@ class TiledContraction:
         scope, k = self.scope, self.factors.k
         results = scope.local(F32, ROWS * COLUMNS)
         finite = scope.mutable(S32, Constant(S32, 1))
-        left = [Pointer(array, rows) for array in self.lhs[1:]]
-        right = [Pointer(array, columns) for array in self.rhs[1:]]
+        left, right = self._left, self._right
         scope.call(
             f"hlo_tile_round_{self.type}",
             Pointer(tile, ix.constant(0)),
-            Pointer(self.lhs[0], ix.multiply(rows, k)),
-            Pointer(self.rhs[0], ix.multiply(columns, k)),
-            *(left[0], right[0], left[1], right[1]),
+            Pointer(left.panel, ix.multiply(rows, k)),
+            Pointer(right.panel, ix.multiply(columns, k)),
+            *(Pointer(left.squares, rows), Pointer(right.squares, columns)),
+            *(Pointer(left.units, rows), Pointer(right.units, columns)),
             ix.constant(k),
             Pointer(results, ix.constant(0)),
             Address(finite),
