@@ -79,19 +79,16 @@ def _agrees(text: str, element_type: str, chosen: Settings, seed: int) -> None:
             "size=2x2 pad=1_0x2_2 rhs_dilate=2x1 rhs_reversal=1x0",
         ]
     ),
-    st.sampled_from([1, 1, 2]),
-    st.sampled_from([1 << 11, 1 << 24]),
-    st.integers(0, 99),
+    st.tuples(st.sampled_from([1, 1, 2]), st.sampled_from([1 << 11, 1 << 24]), st.integers(0, 99)),
 )
 def test_convolutions(
     labels: str,
     element_type: str,
     sizes: tuple[int, int, int, int],
     window: str,
-    groups: int,
-    most: int,
-    seed: int,
+    drawn: tuple[int, int, int],
 ) -> None:
+    groups, most, seed = drawn
     text = _convolution(labels, element_type, sizes, window, groups)
     _agrees(text, element_type, Settings(grain=1, most_packed=most), seed)
 
@@ -100,22 +97,18 @@ def test_convolutions(
 @settings(max_examples=12)
 @given(
     st.tuples(st.integers(9, 40), st.integers(9, 40), st.integers(1, 80)),
-    st.booleans(),
-    st.booleans(),
+    st.tuples(st.booleans(), st.booleans()),
     st.sampled_from(sorted(_DTYPES)),
-    st.sampled_from([1 << 11, 1 << 24]),
-    st.integers(0, 99),
+    st.tuples(st.sampled_from([1 << 11, 1 << 24]), st.integers(0, 99)),
 )
 def test_products(
     sizes: tuple[int, int, int],
-    left: bool,
-    right: bool,
+    sides: tuple[bool, bool],
     element_type: str,
-    most: int,
-    seed: int,
+    drawn: tuple[int, int],
 ) -> None:
     """Factors lie in memory by rows or by columns, and have a batch."""
-    m, n, k = sizes
+    (m, n, k), (left, right), (most, seed) = sizes, sides, drawn
     x, y = ((k, m) if left else (m, k)), ((n, k) if right else (k, n))
     text = f"""HloModule m
 ENTRY e {{
