@@ -147,10 +147,10 @@ _ORDINARY = tuple(
 
 
 def patterned(choices: Choices) -> Module:
-    """Draw a program of one to five patterns, each as likely as another, among ordinary
+    """Draw a program of two to six patterns, each as likely as another, among ordinary
     instructions."""
     builder = Builder(choices, menu(_ORDINARY), TYPES, choices.integer(0, 6))
-    return builder.module(builder.several(lambda: _pattern(builder), 1, 5))
+    return builder.module(builder.several(lambda: _pattern(builder), 2, 6))
 
 
 def folds(choices: Choices) -> Module:
