@@ -41,11 +41,17 @@ def concatenate(*operands: Element, dimensions: tuple[int, ...]) -> Element:
             return part.at(*index[:dimension], local, *index[dimension + 1 :])
 
         # A chain of selects, the first operand's outermost: the index belongs to the first operand
-        # that ends behind it.
-        value = read(parts[-1], starts[-2])
-        for part, start, end in reversed(list(zip(parts[:-1], starts, starts[1:]))):
-            before = apply("compare-LT", index[dimension], end, type=PRED)
-            value = apply("select", before, read(part, start), value, type=first.element_type)
+        # that ends behind it. Those that it cannot belong to are not read.
+        low, high = ix.bounds(index[dimension])
+        ends = [ix.bounds(end) for end in starts[1:]]
+        reached = [
+            n for n, end in enumerate(ends) if end[1] > low and (not n or ends[n - 1][0] <= high)
+        ] or [len(parts) - 1]
+        value = read(parts[reached[-1]], starts[reached[-1]])
+        for n in reversed(reached[:-1]):
+            before = apply("compare-LT", index[dimension], starts[n + 1], type=PRED)
+            chosen = read(parts[n], starts[n])
+            value = apply("select", before, chosen, value, type=first.element_type)
         return value
 
     total = sum(operand.shape.dims[dimension] for operand in operands)

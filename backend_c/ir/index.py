@@ -95,7 +95,7 @@ def _put_together(remainder: Apply, digit: Expr) -> Expr | None:
     """Return ``k*digit + x%k``, without its parts, of a remainder ``x%k`` and a digit ``x/k`` or
     ``(x/k + a) % m``; None of any other digit."""
     x, k = remainder.operands[0], value_of(remainder.operands[1]) or 0
-    quotient = Apply("divide", remainder.operands, INDEX)
+    quotient = divide(x, k)
     if digit == quotient:
         return x
     if type(digit) is not Apply or digit.operation != "modulo":
@@ -240,6 +240,10 @@ def divide(expression: Expr, divisor: int) -> Expr:
     if digits is not None:
         g, high_digits, _ = digits
         return add(whole, divide(high_digits, divisor // g))
+    if type(rest) is Apply and rest.operation == "divide" and bounds(rest.operands[0])[0] >= 0:
+        dividend, inner = rest.operands  # (x / 3) / 3 = x / 9
+        if type(inner) is Constant:
+            return add(whole, divide(dividend, int(inner.value) * divisor))  # type: ignore[arg-type]
     return add(whole, Apply("divide", (rest, constant(divisor)), INDEX))
 
 

@@ -84,6 +84,66 @@ def test_pairs_are_written_out() -> None:
     assert len(re.findall(r"r0\[", _text(_PAIRS))) == 2
 
 
+def _matrices(n: int, rows: int, columns: int) -> str:
+    """Return a program of a choice by row and another by column of matrices, times a vector."""
+    shape = f"f32[{n},{rows},{columns}]"
+    return f"""HloModule m
+ENTRY main {{
+  x = f32[{n},1,{columns}] parameter(0)
+  y = f32[{n},{rows - 1},{columns}] parameter(1)
+  z = f32[{n},{rows},1] parameter(2)
+  d = f32[{n}] parameter(3)
+  w = {shape} concatenate(x, y), dimensions={{1}}
+  v = f32[{n},{rows},{columns - 1}] slice(w), slice={{[0:{n}], [0:{rows}], [1:{columns}]}}
+  m = {shape} concatenate(v, z), dimensions={{2}}
+  b = {shape} broadcast(d), dimensions={{0}}
+  ROOT r = {shape} multiply(m, b)
+}}
+"""
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@settings(max_examples=6)
+@given(
+    st.sampled_from([1, 7, 8, 9, 100]),
+    st.integers(2, 6),
+    st.integers(2, 6),
+    st.sampled_from(["exact", "fast"]),
+)
+def test_rows_in_rows_have_the_same_bits(n: int, rows: int, columns: int, numerics: str) -> None:
+    module = hlo.parse(_matrices(n, rows, columns))
+    arrays = [
+        np.arange(n * k, dtype=np.float32).reshape(n, *dims)
+        for k, dims in (
+            (columns, (1, columns)),
+            ((rows - 1) * columns, (rows - 1, columns)),
+            (rows, (rows, 1)),
+            (1, ()),
+        )
+    ]
+    result = backend_c.compile(module, numerics=numerics)(*arrays)
+    assert np.asarray(result).tobytes() == np.asarray(interp.evaluate(module, *arrays)).tobytes()
+
+
+def test_rows_in_rows_decide_all_choices() -> None:
+    text = _text(_matrices(100, 3, 3))
+    kernel = text[text.index("static void kernel_0") :].split("\n}", 1)[0]
+    assert "?" not in kernel and not re.search(r"i\d+ [/%]", kernel)
+    assert "?" in _text(_matrices(100, 5, 5))  # of 25 elements
+
+
+def test_a_vector_that_rows_of_matrices_share_is_read_once_for_each() -> None:
+    text = _text("""HloModule m
+ENTRY main {
+  x = f32[100,3,3] parameter(0)
+  d = f32[100] parameter(1)
+  b = f32[100,3,3] broadcast(d), dimensions={0}
+  ROOT r = f32[100,3,3] multiply(x, b)
+}
+""")
+    assert re.search(r"for \(.* < 100; .*\n.*\n\s*#pragma omp simd\n.* < 9;", text)
+
+
 def test_threads_share_the_longer_loop() -> None:
     """Two quotients are no work for many threads."""
     text = _text(_repeated((2, 600_000), (1_200_000,), (0, 1)))

@@ -58,6 +58,14 @@ def test_a_quotient_and_its_remainder_meet_again() -> None:
     assert ix.linearize(ix.delinearize(offset, dims), dims) == offset
 
 
+def test_a_quotient_of_a_quotient_is_one() -> None:
+    p = Variable(INDEX, "p", 0, 899)
+    assert ix.divide(ix.divide(p, 3), 3) == ix.divide(p, 9)
+    assert ix.linearize(ix.delinearize(p, [100, 3, 3]), [100, 3, 3]) == p
+    q = Variable(INDEX, "q", -9, 899)
+    assert ix.divide(Apply("divide", (q, ix.constant(3)), INDEX), 3) != ix.divide(q, 9)
+
+
 shapes = st.lists(st.integers(1, 6), min_size=1, max_size=4)
 
 
