@@ -11,6 +11,7 @@ from backend_c.render.distributed_functions import with_distributed_functions
 from backend_c.render.eager_loads import with_eager_loads
 from backend_c.render.gathered_elements import with_gathered_elements
 from backend_c.render.half_precision import with_converted_halves
+from backend_c.render.interleaved_rows import with_interleaved_rows
 from backend_c.render.lane_sums import with_lane_sums
 from backend_c.render.marked_statements import unmarked, with_marks_of_both
 from backend_c.render.moved_words import with_moved_words
@@ -53,7 +54,7 @@ class DistinctKernels:
         if self.dialect is OPENMP:
             # Words before halves: rows of f16 that are only copied are of u16 then, not converted.
             kernel = with_moved_words(with_lane_sums(versioned(kernel)))
-            kernel = with_distributed_functions(kernel)
+            kernel = with_distributed_functions(with_interleaved_rows(kernel))
             kernel = with_converted_halves(with_gathered_elements(kernel))
             kernel = with_eager_loads(with_overlapping_blocks(kernel))
         elif self.dialect is EMBEDDED:

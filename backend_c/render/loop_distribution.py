@@ -52,8 +52,9 @@ class Points(ABC):
     def taken(self, value: Apply | Load) -> Expr:
         """Replace an operation or a load by the result of a new point; unchanged if it is none."""
 
-    def stored(self, store: Store) -> Store | Point:
-        """Replace a store by a point; return it unchanged if it is none."""
+    def stored(self, store: Store) -> Store | Point | None:
+        """Replace a store by a point; return it unchanged if it is none, and None if a later one
+        stores its value."""
         return store
 
     def result(self, element_type: ElementType) -> Variable:
@@ -65,7 +66,8 @@ class Points(ABC):
         for statement in self.loop.body:
             assert isinstance(statement, Let | Store | Assign)
             item = statement._replace(value=self._without(statement.value))
-            self.items.append(self.stored(item) if isinstance(item, Store) else item)
+            kept = self.stored(item) if isinstance(item, Store) else item
+            self.items += [] if kept is None else [kept]
         return self.items
 
     def _without(self, value: Expr) -> Expr:

@@ -117,7 +117,7 @@ class Stages:
             element_type = self._type(item, variable)
             reads = [2 * stage for stage, names in enumerate(needed) if variable.name in names]
             # A result that no stage reads is written, too: it needs an array at that time.
-            last = max(time + 1, *reads[-1:])
+            last = max([time + 1, *reads[-1:]])
             for n, array in enumerate(arrays):
                 if array.element_type is element_type and read_last[n] < time:
                     break
