@@ -64,6 +64,10 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 _SETTINGS = {EMBEDDED.name: alone, CUDA.name: launched}
 _EXACT = Settings()
 _PIPELINE = {Numerics.EXACT: "backend_c", Numerics.FAST: "backend_c_fast"}
+_PIPELINE_BY_THREADS = {
+    Numerics.EXACT: "backend_c_by_threads",
+    Numerics.FAST: "backend_c_fast_by_threads",
+}
 _SCALAR_PIPELINE = "backend_c_scalar"
 _LIBRARY_PIPELINE = "backend_c_fast_library"
 
@@ -343,7 +347,8 @@ def _pipeline(settings: Settings) -> str:
     if settings.is_scalar:
         return _SCALAR_PIPELINE
     is_library = settings.numerics is Numerics.FAST and settings.library_side < sys.maxsize
-    return _LIBRARY_PIPELINE if is_library else _PIPELINE[settings.numerics]
+    pipelines = _PIPELINE if settings.has_lanes else _PIPELINE_BY_THREADS
+    return _LIBRARY_PIPELINE if is_library else pipelines[settings.numerics]
 
 
 def _require_one_rank(module: Module) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from backend_c.ir import index as ix
+from backend_c.ir.bound_divisions import with_definitions
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,
@@ -155,7 +156,7 @@ class _ShortRows(Points):
         for array, offset in accesses:
             if array.element_type.bits // 8 not in _BYTES or not _is_in_memory(array):
                 continue
-            whole = ix.with_definitions(offset, self._definitions)
+            whole = with_definitions(offset, self._definitions)
             terms = ix.coefficients(whole)
             stride = terms.pop(self.loop.variable, 0)
             base = ix.add(*(ix.multiply(atom, factor) for atom, factor in terms.items()))

@@ -21,9 +21,6 @@ _FREE = frozenset(("constant", "broadcast", "iota", "reshape"))
 
 _ELEMENTWISE = of_family(ELEMENTWISE)
 
-# A concatenation of more parts is a kernel with a loop for each, not a choice at each element.
-_MOST_PARTS = 2
-
 
 def is_read_as_computed(instruction: Instruction) -> bool:
     """Return whether READERS compute the elements of an instruction, and do not need them in
@@ -71,8 +68,6 @@ def why_root(instruction: Instruction, updates: Container[str]) -> Reason | None
     ``updates`` are those in place (:func:`~hlo.passes.updates_in_place.updates_in_place`)."""
     if instruction.opcode in READERS:
         return Reason(Why.OWN_KERNEL, (instruction.opcode,))
-    if instruction.opcode == "concatenate" and len(instruction.operands) > _MOST_PARTS:
-        return Reason(Why.MANY_PARTS, (len(instruction.operands),))
     if instruction.name in updates:
         return Reason(Why.UPDATED_IN_PLACE)
     return None

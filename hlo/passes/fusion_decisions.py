@@ -9,6 +9,7 @@ several paths in a loop, use an element. The constants below are that cost model
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from hlo.module import Computation, Instruction
 from hlo.passes.cost import COST, is_worth_storing, weights
@@ -16,8 +17,8 @@ from hlo.passes.epilogues import epilogues
 from hlo.passes.fusible import READERS, is_read_as_computed, why_root, why_unfusible
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
 from hlo.passes.fusion_targets import Target
-from hlo.passes.index_paths import LOOP, Paths, share
-from hlo.passes.recomputation import cones
+from hlo.passes.index_paths import LOOP, Paths
+from hlo.passes.recomputation import cones, is_far
 from hlo.passes.rewriting import array
 from hlo.passes.rows import (
     LONGEST,
@@ -34,20 +35,12 @@ from hlo.passes.updates_in_place import (
     is_static_array,
     updates_in_place,
 )
+from hlo.passes.written_rows import Loop, WrittenRows
 from hlo.types import ArrayShape
 
 # Operations, elementary functions counting as 20, that a loop may consist of: about 1,000 lines of
 # C, above which gcc -O3 takes more than a second for the kernel and spills its registers.
 MOST_OPERATIONS = 512
-
-# An array of so many bytes leaves the caches between its kernels: storing and loading it costs as
-# much as so many operations that take one instruction of vector lanes each (rounds of threefry on
-# a million numbers: two kernels of 28 operations take a third of the time of eight).
-_LARGE = 1 << 20
-STORED_FAR = 32
-
-# Loads of an array with at most so small a part of a loop's elements stay in the caches.
-_SMALL_LOAD = 16
 
 # An operand of a broadcast is recomputed for each copy if it is as cheap as this: the loop around
 # it is bound by memory anyway.
@@ -82,6 +75,7 @@ class Decisions:
             for number, name in enumerate(instruction.operands):
                 self._users[name].append((instruction, number))
         self._paths = Paths()
+        self._written = WrittenRows(self._paths, MOST_OPERATIONS, target.writes_rows)
         self._reasons: dict[str, Reason] = {}  # why each value that is in memory is there
         self._fusible = {i.name for i in computation.instructions if self._is_fusible(i)}
         inlined = [
@@ -114,7 +108,7 @@ class Decisions:
 
     def _why_root(self, instruction: Instruction) -> Reason | None:
         """Return why an instruction is always the root of a fusion; None if it is not."""
-        return why_root(instruction, self._updates)
+        return why_root(instruction, self._updates) or self._written.why_stored(instruction)
 
     def is_updated(self, instruction: Instruction) -> bool:
         """Return whether an instruction is an update in place."""
@@ -122,7 +116,7 @@ class Decisions:
 
     def decide(self) -> None:
         """Visit all fusible instructions, users before their operands."""
-        for instruction in reversed(self._instructions):
+        for instruction in self._written.first_those_with_rows(self._instructions):
             if instruction.name in self._ends:
                 self._decide_epilogue(instruction, self._ends[instruction.name])
             elif instruction.name in self._fusible:
@@ -161,7 +155,7 @@ class Decisions:
         if root in self._ends:
             return Reason(Why.READ_BEYOND_ROW, (f"%{root}",))
         uses: _Uses = {root: {LOOP: float(operand.elements)}}
-        if self._rows.get(root, rows) != rows:
+        if self._rows.get(root, rows) != rows or self._written.length(root) > 1:
             return Reason(Why.OTHER_ROWS, (f"%{root}",))
         why = self._why_too_large(instruction, uses) or self._why_not_by_lanes(root, rows)
         if why is None:
@@ -209,8 +203,9 @@ class Decisions:
             self._absorb(instruction, uses)
         elif needed := self._why_needed(instruction):
             # A value that only indexes something smaller is cheaper to recompute than to load.
-            repeated = instruction.opcode in ("broadcast", "iota") and self._fits(instruction, uses)
+            repeated = instruction.opcode in ("broadcast", "iota")
             repeated = repeated and self._weight[instruction.name] == 0
+            repeated = repeated and self._why_too_large(instruction, uses) is None
             if repeated:
                 self._absorb(instruction, uses)
             self._store(instruction, uses if repeated else {}, needed)
@@ -226,6 +221,7 @@ class Decisions:
             or self._why_read_by_a_kernel(instruction, uses)
             or self._why_it_reads_what_is_updated(instruction, uses)
             or self._why_read_across(instruction, uses)
+            or self._written.why_chosen(instruction, self._loops(uses), uses)
             or self._why_too_large(instruction, uses)
             or self._why_not_repeated(instruction, uses)
         )
@@ -299,35 +295,51 @@ class Decisions:
         for user, number in self._users[instruction.name]:
             if user.name not in self._fusible:
                 continue
-            # A reduction's loop runs over its operand's elements, which its uses count already.
-            part = 1.0 if user.opcode == "reduce" else share(user, number, shape, self.by_name)
+            part = self._written.share(user, number, shape, self.by_name)
             for root, paths in self._uses[user.name].items():
                 mine = found.setdefault(root, {})
                 for path, elements in paths.items():
                     here = self._paths.through(user, number, shape, path)
-                    wanted = 1.0 if shape.elements == 1 else elements * part
+                    loop = self._loop(self.by_name[root])
+                    wanted = self._written.computed(root, here, shape, elements * part, loop)
                     # Two readers on one path share the element (common subexpression): count the
                     # larger need, not both.
                     mine[here] = max(mine.get(here, 0.0), wanted)
         return found
 
-    def _fits(self, instruction: Instruction, uses: _Uses) -> bool:
-        """Return whether every loop that would absorb it stays within MOST_OPERATIONS."""
-        return self._why_too_large(instruction, uses) is None
-
     def _why_too_large(self, instruction: Instruction, uses: _Uses) -> Reason | None:
         """Return the reason if absorbing it made a loop exceed MOST_OPERATIONS, else None."""
-        # Every path is a copy in the loop's body; even a free instruction takes part of its code.
-        each = _operations_of(instruction)
-        for root, paths in uses.items():
-            if self._operations[root] + len(paths) * each > MOST_OPERATIONS:
+        for root, added in self._operations_in(instruction, uses).items():
+            if self._operations[root] + added > MOST_OPERATIONS:
                 return Reason(Why.TOO_LARGE, (f"%{root}", MOST_OPERATIONS))
         return None
 
+    def _operations_in(self, instruction: Instruction, uses: _Uses) -> dict[str, int]:
+        """Return by root how many operations absorbing it adds to a loop's body."""
+        # Every path is a copy in the loop's body; even a free instruction takes part of its code.
+        each, elements = _operations_of(instruction), array(instruction.shape).elements
+        loops, written = self._loops(uses), self._written
+        return {
+            root: each * sum(written.copies(root, path, elements, loops[root]) for path in paths)
+            for root, paths in uses.items()
+        }
+
+    def _loops(self, roots: Iterable[str]) -> dict[str, Loop]:
+        """Describe the loops of some roots."""
+        return {root: self._loop(self.by_name[root]) for root in roots}
+
+    def _loop(self, root: Instruction) -> Loop:
+        """Describe the loop of a root."""
+        is_map = root.opcode not in (*READERS, "reduce", "dynamic-update-slice")
+        is_map = is_map and root.name not in self._ends and root.name not in self._rows
+        return Loop(
+            array(root.shape).elements if is_map else 0, self._operations[root.name], is_map
+        )
+
     def _why_not_repeated(self, instruction: Instruction, uses: _Uses) -> Reason | None:
         """Return the reason if recomputation costs more than storing and loading, else None."""
-        elements = array(instruction.shape).elements
-        weight = self._weight[instruction.name]
+        elements, name = array(instruction.shape).elements, instruction.name
+        weight = self._weight[name]
         # One reader on one path, and cheap: the loop is bound by memory, so even a broadcast may
         # repeat it.
         if weight <= CHEAP and sum(map(len, uses.values())) == 1:
@@ -336,31 +348,19 @@ class Decisions:
         # The operations repeated, against one store and one load of each element.
         if not is_worth_storing(elements, computed, weight):
             return None
-        if self._is_far(instruction, uses):
+        cone, is_once = self._cones.get(name), all({*paths} == {LOOP} for paths in uses.values())
+        if cone and is_once and is_far(instruction, cone, self.by_name, len(uses)):
             return None
         return Reason(Why.COSTS_MORE, (listed(sorted(uses)), int(computed), elements, int(weight)))
-
-    def _is_far(self, instruction: Instruction, uses: _Uses) -> bool:
-        """Return whether recomputing cheap operations in several loops beats sharing an array
-        larger than the caches: each element is used once per loop, and its cone loads at most two
-        large arrays, as many accesses as storing and loading it."""
-        shape, cone = array(instruction.shape), self._cones.get(instruction.name)
-        size = shape.elements * shape.element_type.bits // 8
-        if cone is None or size < _LARGE:
-            return False
-        loads = [array(self.by_name[name].shape).elements for name in cone.loads]
-        if sum(1 for elements in loads if elements * _SMALL_LOAD > shape.elements) > 2:
-            return False
-        weight = sum(COST[self.by_name[name].opcode] for name in cone.members)
-        is_once = all(set(paths) == {LOOP} for paths in uses.values())
-        return is_once and (len(uses) - 1) * weight <= STORED_FAR
 
     def _absorb(self, instruction: Instruction, uses: _Uses) -> None:
         """Compute the instruction in the loops of its users; count its operations there."""
         self.absorbed.add(instruction.name)
         self._uses[instruction.name] = uses
-        for root, paths in uses.items():
-            self._operations[root] += len(paths) * _operations_of(instruction)
+        for root, factor in self._written.note(instruction, self._loops(uses), uses).items():
+            self._operations[root] *= factor
+        for root, added in self._operations_in(instruction, uses).items():
+            self._operations[root] += added
 
     def _store(self, instruction: Instruction, uses: _Uses, why: Reason) -> None:
         """Compute the instruction in loops of its own, a reduction over its operand."""
@@ -368,8 +368,10 @@ class Decisions:
         elements = array(shape.shape if shape else instruction.shape).elements
         self.stored.add(instruction.name)
         self._reasons[instruction.name] = why
-        self._uses[instruction.name] = {**uses, instruction.name: {LOOP: float(elements)}}
+        own = {instruction.name: {LOOP: float(elements)}}
+        self._uses[instruction.name] = {**uses, **own}
         self._operations[instruction.name] = _operations_of(instruction)
+        self._written.note(instruction, self._loops(own), own)
 
     def groups(self) -> dict[str, Group]:
         """Return the fusion group of each value in memory, by its name."""

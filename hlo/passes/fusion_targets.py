@@ -15,17 +15,22 @@ class Target:
     ``rows_are_lanes``: a kernel that reduces many short rows has a lane for each. Exact sums have a
     branch instead, for what their error bound leaves open: elementary functions of them are
     computed apart from them, in lanes of their own.
+    ``writes_rows``: loops in lanes have the code of short rows one after the other
+    (:mod:`hlo.passes.written_rows`).
     """
 
     has_epilogues: bool = False
     updates_any_part: bool = False
     rows_are_lanes: bool = True
+    writes_rows: bool = False
 
 
 # By the name of the pass.
 TARGETS = {
     "fusion": Target(),
-    "fusion_of_exact_sums": Target(rows_are_lanes=False),
-    "fusion_with_epilogues": Target(has_epilogues=True),
+    "fusion_of_exact_sums": Target(rows_are_lanes=False, writes_rows=True),
+    "fusion_of_exact_sums_by_threads": Target(rows_are_lanes=False),
+    "fusion_with_epilogues": Target(has_epilogues=True, writes_rows=True),
+    "fusion_with_epilogues_by_threads": Target(has_epilogues=True),
     "fusion_in_little_memory": Target(has_epilogues=True, updates_any_part=True),
 }

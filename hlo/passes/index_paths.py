@@ -3,10 +3,15 @@
 A *path* is the composition of index maps (slices, broadcasts, transposes, …) from the loop's index
 to an instruction's. Two readers on one path read the same element, which is computed once; every
 other path is another copy of the instruction, and of all that it absorbed, in the generated code.
+
+A path *keeps rows* if the loop's elements and the instruction's can both be divided into so many
+rows, one after the other, that an element depends on those of its own row. Concatenations and
+broadcasts along the last dimensions do, and where a row has one element, all such paths are one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from typing import cast
 
@@ -40,11 +45,22 @@ class Paths:
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
+        self._rows: dict[int, int] = {}
+
+    def rows(self, path: int, elements: int) -> int:
+        """Return the largest number of rows that a path to so many elements is known to keep; 0 if
+        there is none."""
+        return elements if path == LOOP else self._rows.get(path, 0)
 
     def through(self, instruction: Instruction, number: int, operand: ArrayShape, path: int) -> int:
         """Return the path of an operand's elements, given the path of the user's elements."""
         if operand.elements == 1:
             return SCALAR
+        if instruction.opcode == "reshape":
+            return path  # the same offsets
+        rows = self._kept(instruction, operand, path)
+        if rows and rows == operand.elements:
+            return self._numbered(("rows", rows), rows)
         if number not in _MOVED.get(instruction.opcode, ()):
             return path
         first = _INDICES.get(instruction.opcode, len(instruction.operands))
@@ -57,7 +73,36 @@ class Paths:
             array(instruction.shape).dims,
             path,
         )
-        return self._numbers.setdefault(how, len(self._numbers) + LOOP + 1)
+        return self._numbered(how, rows)
+
+    def _numbered(self, how: Hashable, rows: int) -> int:
+        """Return the number of a path, which keeps so many rows."""
+        number = self._numbers.setdefault(how, len(self._numbers) + LOOP + 1)
+        if rows:
+            self._rows[number] = rows
+        return number
+
+    def _kept(self, instruction: Instruction, operand: ArrayShape, path: int) -> int:
+        """Return how many rows the path to an operand keeps, given that to its user; 0 if none."""
+        own = rows_of_parts(instruction, operand)
+        if not own:
+            return 0
+        # Rows may be taken together, not divided.
+        fewest, most = sorted((own, self.rows(path, array(instruction.shape).elements)))
+        return fewest if fewest and most % fewest == 0 else 0
+
+
+def rows_of_parts(instruction: Instruction, operand: ArrayShape) -> int:
+    """Return into how many rows the result of a concatenation or a broadcast along the last
+    dimensions is divided, each of an operand's elements in the row of its own number; 0 for others.
+    """
+    if instruction.opcode not in ("concatenate", "broadcast"):
+        return 0
+    dims, dimensions = array(instruction.shape).dims, integers(instruction, "dimensions")
+    if instruction.opcode == "concatenate":
+        return math.prod(dims[: dimensions[0]])
+    is_leading = dimensions == tuple(range(operand.rank)) and operand.dims == dims[: operand.rank]
+    return operand.elements if is_leading else 0
 
 
 def share(

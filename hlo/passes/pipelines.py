@@ -65,11 +65,16 @@ _IN_LITTLE_MEMORY = (*_BEFORE_LOOPS, *_LOOPS)
 _FUSION = ("fusion", "merge_computations", "dead_code")
 _EXACT_FUSION = ("fusion_of_exact_sums", *_FUSION[1:])
 _FAST_FUSION = ("fusion_with_epilogues", *_FUSION[1:])
+_EXACT_FUSION_BY_THREADS = ("fusion_of_exact_sums_by_threads", *_FUSION[1:])
+_FAST_FUSION_BY_THREADS = ("fusion_with_epilogues_by_threads", *_FUSION[1:])
 _SCALAR_FUSION = ("fusion_in_little_memory", *_FUSION[1:])
 
 PIPELINES: dict[str, tuple[str, ...]] = {
     "backend_c": (*_BEFORE_FUSION, *_EXACT_FUSION),
     "backend_c_fast": (*_BEFORE_FAST_FUSION, *_FAST_FUSION),
+    # Threads of a GPU compute an element each, whatever row it is of.
+    "backend_c_by_threads": (*_BEFORE_FUSION, *_EXACT_FUSION_BY_THREADS),
+    "backend_c_fast_by_threads": (*_BEFORE_FAST_FUSION, *_FAST_FUSION_BY_THREADS),
     # A library of products, cuBLASLt, computes no epilogues.
     "backend_c_fast_library": (*_BEFORE_FAST_FUSION, *_FUSION),
     "backend_c_scalar": (*_IN_LITTLE_MEMORY, *_SCALAR_FUSION),
@@ -80,7 +85,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
     "lowerable": ("inline", "layouts"),  # the least that the C backend requires
 }
 # The sums of fast numerics have no order of their own.
-_SUMS_IN_ANY_ORDER = ("backend_c_fast", "backend_c_fast_library")
+_SUMS_IN_ANY_ORDER = ("backend_c_fast", "backend_c_fast_by_threads", "backend_c_fast_library")
 
 
 def run(

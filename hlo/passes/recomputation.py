@@ -10,6 +10,15 @@ from hlo.module import Instruction
 from hlo.passes.cost import COST, is_stored_before
 from hlo.passes.rewriting import array
 
+# An array of so many bytes leaves the caches between its kernels: storing and loading it costs as
+# much as so many operations that take one instruction of vector lanes each (rounds of threefry on
+# a million numbers: two kernels of 28 operations take a third of the time of eight).
+_LARGE = 1 << 20
+STORED_FAR = 32
+
+# Loads of an array with at most so small a part of a loop's elements stay in the caches.
+_SMALL_LOAD = 16
+
 # Cones of more instructions than this are not looked at.
 _MOST = 64
 
@@ -50,3 +59,19 @@ def cones(
         if len(members) <= _MOST:
             found[instruction.name] = Cone(members, loaded.union(*(p.loads for p in parts)))
     return found
+
+
+def is_far(
+    instruction: Instruction, cone: Cone, by_name: Mapping[str, Instruction], loops: int
+) -> bool:
+    """Return whether recomputing cheap operations in several loops beats sharing an array larger
+    than the caches: each element is used once per loop, and its cone loads at most two large
+    arrays, as many accesses as storing and loading it."""
+    shape = array(instruction.shape)
+    if shape.elements * shape.element_type.bits // 8 < _LARGE:
+        return False
+    loads = [array(by_name[name].shape).elements for name in cone.loads]
+    if sum(1 for elements in loads if elements * _SMALL_LOAD > shape.elements) > 2:
+        return False
+    weight = sum(COST[by_name[name].opcode] for name in cone.members)
+    return (loops - 1) * weight <= STORED_FAR

@@ -133,4 +133,4 @@ def test_fast_sums_stay(right: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_exact_products_and_targets_with_little_memory_have_no_copies() -> None:
     named = {name for name, passes in PIPELINES.items() if "right_factors" in passes}
-    assert named == {"backend_c_fast", "backend_c_fast_library"}
+    assert named == {"backend_c_fast", "backend_c_fast_by_threads", "backend_c_fast_library"}
