@@ -40,6 +40,7 @@ from backend_c.ir.scope import Scope
 from backend_c.ir.settings import Settings
 from backend_c.kernels.parts.transposed_map import TRANSPOSING, write_transposed
 from backend_c.lower.columns import Columns
+from backend_c.lower.concatenated_parts import write_parts
 from backend_c.lower.epilogue import InnerHero
 from backend_c.lower.kernel_arguments import (
     inputs_of,
@@ -195,20 +196,26 @@ class KernelBuilder:
             (rows,) = set(self._rows_by_name.values())
             self._write_rows(scope, elements, writer, rows)
             return
-        may_transpose = not writer.within and any(
-            i.opcode in TRANSPOSING for i in self._computation.instructions
-        )
         for dims, numbers in by_dims.items():
-            if 0 in dims:
-                continue
-            if may_transpose and write_transposed(scope, elements, writer, numbers):
-                continue
+            if 0 not in dims:
+                self._write_loops(scope, elements, numbers, writer)
 
-            def write(index: tuple[Expr, ...], numbers: Sequence[int] = numbers) -> None:
-                values = tuple(elements[number].at(*index) for number in numbers)
-                writer.some(numbers, index, values)
+    def _write_loops(
+        self, scope: Scope, elements: Sequence[Element], numbers: list[int], writer: Writer
+    ) -> None:
+        """Write the loops over results of equal dims."""
+        instructions = self._computation.instructions
+        may_transpose = not writer.within and any(i.opcode in TRANSPOSING for i in instructions)
+        if may_transpose and write_transposed(scope, elements, writer, numbers):
+            return
 
-            nest.write_map(scope, dims, cost, write)
+        def write(index: tuple[Expr, ...]) -> None:
+            values = tuple(elements[number].at(*index) for number in numbers)
+            writer.some(numbers, index, values)
+
+        cost = len(instructions)
+        if len(elements) > 1 or not write_parts(scope, self._computation, cost, write):
+            nest.write_map(scope, elements[numbers[0]].shape.dims, cost, write)
 
     def _write_rows(
         self, scope: Scope, elements: Sequence[Element], writer: Writer, rows: Rows

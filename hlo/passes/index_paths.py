@@ -24,6 +24,7 @@ LOOP = 1  # the loop's own index
 
 _LONG = 16  # iterations for which an innermost loop of its own pays
 DIVIDED = 32  # iterations from which on an innermost loop is divided into segments
+MOST_CHOSEN = 2  # parts of a concatenation of which one is chosen at each element
 WRITTEN_OUT = 16  # elements of a row, at most, whose code is written one after the other
 
 # Opcode → the operands that it reads at another index than the result's. Other moves (copy, select)

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from hlo.module import Instruction
 from hlo.passes.fusion_reasons import Reason, Why
-from hlo.passes.index_paths import SCALAR, WRITTEN_OUT, Paths, rows_of_parts, share
+from hlo.passes.index_paths import MOST_CHOSEN, SCALAR, WRITTEN_OUT, Paths, rows_of_parts, share
 from hlo.passes.rewriting import array
 from hlo.types import ArrayShape
 
 _FEWEST_ROWS = 8  # fewer are no lanes
-_MOST_PARTS = 2  # that are a choice at each element where rows are not written out
 
 
 class Loop(NamedTuple):
@@ -42,7 +41,7 @@ class WrittenRows:
     def why_stored(self, instruction: Instruction) -> Reason | None:
         """Return the reason if a concatenation has so many parts, or so long rows, that it has a
         loop for each wherever it is computed, else None."""
-        if instruction.opcode != "concatenate" or len(instruction.operands) <= _MOST_PARTS:
+        if instruction.opcode != "concatenate" or len(instruction.operands) <= MOST_CHOSEN:
             return None
         shape = array(instruction.shape)
         number = rows_of_parts(instruction, shape)
@@ -55,7 +54,7 @@ class WrittenRows:
         parts whose rows may be written out: what else a row needs is computed once for it."""
         dependent: set[str] = set()
         for one in instructions:
-            is_first = one.opcode == "concatenate" and len(one.operands) > _MOST_PARTS
+            is_first = one.opcode == "concatenate" and len(one.operands) > MOST_CHOSEN
             if (is_first and not self.why_stored(one)) or not dependent.isdisjoint(one.operands):
                 dependent.add(one.name)
         # Whoever uses one of them is one, so that users still come before their operands.
@@ -77,7 +76,9 @@ class WrittenRows:
         # A reduction's loop runs over its operand's elements, which its uses count already.
         if user.opcode == "reduce":
             return 1.0
-        if user.name in self._known:
+        # One that is a root has a loop for each part (backend_c/lower/concatenated_parts.py).
+        has_loops = user.opcode == "concatenate" and len(user.operands) > MOST_CHOSEN
+        if user.name in self._known or (has_loops and self._has_any):
             return operand.elements / max(1, array(user.shape).elements)
         return share(user, number, operand, by_name)
 
@@ -104,7 +105,7 @@ class WrittenRows:
     ) -> Reason | None:
         """Return the reason if loops that absorb a concatenation of many parts would choose one at
         each element, or None."""
-        if instruction.opcode != "concatenate" or len(instruction.operands) <= _MOST_PARTS:
+        if instruction.opcode != "concatenate" or len(instruction.operands) <= MOST_CHOSEN:
             return None
         if self._lengths_with(instruction, loops, uses) is not None:
             return None

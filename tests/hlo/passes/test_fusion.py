@@ -10,7 +10,9 @@ from hlo.module import Module
 from hlo.opcodes import ELEMENTWISE, of_family
 from hlo.passes import run
 from hlo.passes.cost import COST
+from hlo.passes.fusion import fusion
 from hlo.passes.fusion_decisions import MOST_OPERATIONS
+from hlo.passes.fusion_targets import TARGETS
 from hlo.passes.rewriting import array
 from hlo.walk import column, function_name
 
@@ -202,20 +204,34 @@ def test_a_concatenation_of_many_parts_is_a_root() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "dimension"), [("9,9", "9,27", 1), ("1,900", "3,900", 0)]
+    ("part", "whole", "dimension"), [("9,9", "9,18", 1), ("1,900", "2,900", 0)]
 )
 def test_parts_that_have_no_loop_of_their_own_are_computed_before(
     part: str, whole: str, dimension: int
 ) -> None:
-    """All parts would be computed at each element of the concatenation, and one be chosen."""
+    """Both parts would be computed at each element of the concatenation, and one be chosen."""
     module = fused(f"""ENTRY main {{
   x = f32[{part}] parameter(0)
   a = f32[{part}] sine(x)
   b = f32[{part}] cosine(x)
-  ROOT c = f32[{whole}] concatenate(a, x, b), dimensions={{{dimension}}} }}
+  ROOT c = f32[{whole}] concatenate(a, b), dimensions={{{dimension}}} }}
 """)
     parts = [c for c in module.computations if "sine" in {i.opcode for i in c.instructions}]
     assert parts and all(i.opcode != "concatenate" for c in parts for i in c.instructions)
+
+
+def test_many_parts_are_computed_by_loops_of_their_own() -> None:
+    """Planes that are stacked are not stored before; they are where threads choose one of them."""
+    text = """ENTRY main {
+  x = f32[1,900] parameter(0)
+  a = f32[1,900] sine(x)
+  b = f32[1,900] cosine(x)
+  ROOT c = f32[3,900] concatenate(a, x, b), dimensions={0} }
+"""
+    assert opcodes(fused(text), "fused_concatenate")["sine"] == 1
+    module = hlo.parse(f"HloModule m\n{text}")
+    threads = fusion(module, TARGETS["fusion_of_exact_sums_by_threads"])
+    assert "sine" not in opcodes(threads, "fused_concatenate")
 
 
 def test_loops_are_fused_inside() -> None:
