@@ -5,7 +5,7 @@ Operands are small integers, whose sums are exact in any order: the bits are the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
+from backend_c.ir.loop_ir import Loop, Statement, Store, every
+from backend_c.ir.loop_rewriting import with_loops
 from backend_c.ir.settings import Numerics, Settings
 from backend_c.native.cuda_emulation import Schedule
 from backend_c.pipeline import emulated, lowered
@@ -23,6 +25,7 @@ from hlo.values import Array
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
+Types = tuple[str, str, str]
 # The shapes of both operands and of the result, without types, and the contraction's attributes.
 CONTRACTIONS = {
     "matrices": ("[70,90]", "[90,110]", "[70,110]", "1 0"),
@@ -31,6 +34,14 @@ CONTRACTIONS = {
     "a transposed left factor": ("[40,33]", "[40,65]", "[33,65]", "0 0"),
     "a row": ("[1,300]", "[300,70]", "[1,70]", "1 0"),
     "a vector": ("[90,300]", "[300]", "[90]", "1 0"),
+    "a short vector": ("[90,10]", "[10]", "[90]", "1 0"),
+    "a vector of few steps": ("[130,5]", "[5]", "[130]", "1 0"),
+    "a vector times columns": ("[9]", "[9,70]", "[70]", "0 0"),
+    "few columns": ("[67,10]", "[10,3]", "[67,3]", "1 0"),
+    "few transposed columns": ("[67,10]", "[4,10]", "[67,4]", "1 1"),
+    "few columns of few steps": ("[67,3]", "[2,3]", "[67,2]", "1 1"),
+    "few transposed rows": ("[10,67]", "[10,2]", "[67,2]", "0 0"),
+    "pairs of vectors": ("[75,10]", "[75,10]", "[75]", "1 1 batch"),
     "a batch": ("[5,8,8]", "[5,8,8]", "[5,8,8]", "2 1 batch"),
     "a batch of rows": ("[5,1,70]", "[5,70,40]", "[5,1,40]", "2 1 batch"),
     "nothing": ("[6,0]", "[0,7]", "[6,7]", "1 0"),
@@ -66,7 +77,7 @@ def contraction(name: str) -> tuple[str, str, str, str]:
     return left, right, result, f"dot(x, y), {dims}"
 
 
-def layer(name: str, types: tuple[str, str, str]) -> Module:
+def layer(name: str, types: Types) -> Module:
     """Return a contraction with a bias, a factor, a residual that is another argument, a maximum,
     and a conversion."""
     (given, summed, stored), (left, right, result, text) = types, contraction(name)
@@ -102,7 +113,7 @@ def integers(module: Module) -> Iterator[Array]:
 
 
 @pytest.mark.parametrize("types", TYPES, ids="-".join)
-def test_what_follows_a_contraction_is_stored_with_it(types: tuple[str, str, str]) -> None:
+def test_what_follows_a_contraction_is_stored_with_it(types: Types) -> None:
     for name in CONTRACTIONS:
         module = layer(name, types)
         assert len(lowered(module, Settings(Numerics.FAST)).kernels) <= 1
@@ -111,6 +122,31 @@ def test_what_follows_a_contraction_is_stored_with_it(types: tuple[str, str, str
         for threads in (1, 2):
             found = backend_c.compile(module, threads=threads)(*arrays)
             assert not differences(wanted, found), name
+
+
+IN_LANES = (
+    *("a vector", "a short vector", "a vector of few steps", "a vector times columns"),
+    *("few transposed columns", "few columns of few steps", "few transposed rows"),
+    "pairs of vectors",
+)
+
+
+@pytest.mark.parametrize("name", IN_LANES)
+@pytest.mark.parametrize("types", (("f32",) * 3, ("f64",) * 3, ("bf16",) * 3), ids="-".join)
+def test_results_of_few_vectors_are_computed_in_lanes(name: str, types: Types) -> None:
+    (kernel,) = lowered(layer(name, types), Settings(Numerics.FAST)).kernels
+    (result,) = kernel.outputs
+    serial = [s for s in every(_without_lanes(kernel.body)) if isinstance(s, Store)]
+    assert result not in [store.array for store in serial]
+
+
+def _without_lanes(body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return statements without their loops in lanes."""
+    return with_loops(body, lambda loop: () if "lanes" in loop.kind else (_outside(loop),))
+
+
+def _outside(loop: Loop) -> Loop:
+    return loop._replace(body=_without_lanes(loop.body))
 
 
 @pytest.mark.sampled(1)
