@@ -77,6 +77,13 @@ def _logical(one: Range, amount: Range) -> Range | None:
     return None if one[0] < 0 else _shift(lambda x, bits: x >> bits)(one, amount)
 
 
+def _left_bits(bits: int, amount: Range) -> Range | None:
+    """Bound a logical shift to the right of a negative number of so many bits: those that are left
+    are an unsigned one."""
+    is_shift = 0 < amount[0] <= amount[1] < bits
+    return (0, (1 << (bits - amount[0])) - 1) if is_shift else None
+
+
 def _quotient(one: Range, divisor: Range) -> Range | None:
     """Bound a quotient, rounded towards zero, by a positive constant."""
     least, most = divisor
@@ -152,6 +159,12 @@ _ORDERS: dict[str, Callable[[Range, Range], Range]] = {
 }
 
 
+def compared(operation: str, one: Range, other: Range) -> Range:
+    """Return the range of a comparison: 1 if it holds for all numbers of two ranges, 0 if for
+    none."""
+    return _ORDERS[operation](one, other)
+
+
 class IntegerRanges:
     """Compute ranges of expressions of pred, integer types and indices, from those of variables."""
 
@@ -206,6 +219,8 @@ class IntegerRanges:
                 # The highest bit is copied, of unsigned integers, too.
                 has_sign = self.of(one)[1] >> (one.type.bits - 1)
                 return None if has_sign else _logical(self.of(one), self.of(other))
+            case Apply("shift-right-logical", (one, other), kind) if self.of(one)[0] < 0:
+                return _left_bits(kind.bits, self.of(other))
             case Apply(operation, (one, other), _) if operation in _RULES:
                 return _RULES[operation](self.of(one), self.of(other))
             case _:

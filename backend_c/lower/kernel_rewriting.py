@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c.ir.affine_indices import with_affine_indices
+from backend_c.ir.bit_tests import with_bit_tests
 from backend_c.ir.decided_selects import with_decided_selects
 from backend_c.ir.folded_divisions import with_folded_divisions
 from backend_c.ir.fused_products import with_fused_products
@@ -22,6 +23,6 @@ def rewritten(body: Sequence[Statement], settings: Settings) -> tuple[Statement,
     if settings.is_fast and settings.has_lanes:
         body = with_folded_divisions(body)
     if settings.has_lanes:
-        body = with_hoisted_conditions(with_narrow_integers(body))
+        body = with_hoisted_conditions(with_bit_tests(with_narrow_integers(body)))
     # Products last: intervals have no rule for multiply-add, and would end there.
     return with_fused_products(with_short_sequences(body)) if settings.is_fast else tuple(body)
