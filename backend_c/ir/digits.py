@@ -171,6 +171,12 @@ def divides(loop: Loop, extent: int) -> bool:
     )
 
 
+def has_quotients(loop: Loop) -> bool:
+    """Return whether a loop's variable is divided for what the loop computes."""
+    body = without_dead_lets(loop.body)
+    return any(True for s in body for _ in _periods(s, loop.variable))
+
+
 def _chooses(loop: Loop) -> bool:
     """Return whether a comparison depends on a quotient of a loop's variable."""
     known: dict[str, int] = {loop.variable.name: 1}

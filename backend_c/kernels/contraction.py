@@ -31,7 +31,7 @@ from backend_c.kernels.parts.contraction.products import (
 )
 from backend_c.kernels.parts.contraction.scalar_contraction import ScalarContraction
 from backend_c.kernels.parts.contraction.skinny_contraction import SkinnyContraction
-from backend_c.kernels.parts.contraction.small_contraction import is_small, small_contraction
+from backend_c.kernels.parts.contraction.small_contraction import SmallContraction, is_small
 from backend_c.kernels.parts.contraction.sparse_operand import with_all_elements
 from backend_c.kernels.parts.contraction.split_contraction import (
     is_skinny,
@@ -310,7 +310,7 @@ def _fast(
         kind = _convolution(convolved)
         kind(convolved, factors, (sums, result), write, scope).emit()
     elif is_small(factors, types):
-        small_contraction(factors, (sums, result), write, scope)
+        SmallContraction(factors, (sums, result), write, scope).emit()
     # Padding is a zero factor here, and FastContraction alone mends its products with infinities.
     # (Small matrices have no padding: their factors are plain loads.)
     elif is_skinny(factors) and not is_padded(factors):

@@ -192,6 +192,15 @@ _EDGES = (
     *(_product(m, n, 300) for m in (8, 16, 30) for n in (5, 16, 48)),
     *(_product(m, n, 4096, "ca") for m, n in ((16, 16), (5, 40), (100, 70))),  # in parts
     _product(20, 30, 3 * 1031),
+    *(_product(m, n, k) for m in (7, 66) for n in (2, 3, 7, 10) for k in (3, 7, 15, 20, 32)),
+    *(
+        _product(66, n, 17, lhs, rhs)
+        for n in (3, 10)
+        for lhs in ("ac", "ca")
+        for rhs in ("bc", "cb")
+    ),
+    Dot("ac", "cb", "ab", {"a": 66, "b": 10, "c": 9}, "f64", "f64"),
+    Dot("zac", "zcb", "zab", {"z": 3, "a": 40, "b": 5, "c": 19}, "f16", "f16"),
     *(_product(100, 70, 700, lhs, rhs) for lhs in ("ac", "ca") for rhs in ("bc", "cb")),
     Dot("zac", "zcb", "zab", {"z": 40, "a": 8, "b": 8, "c": 8}, "f32", "f32"),
     Dot("zca", "zcb", "zab", {"z": 3, "a": 70, "b": 15, "c": 31}, "bf16", "f32"),

@@ -14,6 +14,7 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
+from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Loop, Statement, Store, every
 from backend_c.ir.loop_rewriting import with_loops
 from backend_c.ir.settings import Numerics, Settings
@@ -38,6 +39,9 @@ CONTRACTIONS = {
     "a vector of few steps": ("[130,5]", "[5]", "[130]", "1 0"),
     "a vector times columns": ("[9]", "[9,70]", "[70]", "0 0"),
     "few columns": ("[67,10]", "[10,3]", "[67,3]", "1 0"),
+    "some columns": ("[67,21]", "[21,7]", "[67,7]", "1 0"),
+    "some transposed columns": ("[67,9]", "[10,9]", "[67,10]", "1 1"),
+    "rows of a batch": ("[2,3,33,5]", "[2,3,5,6]", "[2,3,33,6]", "3 2 batches"),
     "few transposed columns": ("[67,10]", "[4,10]", "[67,4]", "1 1"),
     "few columns of few steps": ("[67,3]", "[2,3]", "[67,2]", "1 1"),
     "few transposed rows": ("[10,67]", "[10,2]", "[67,2]", "0 0"),
@@ -73,7 +77,9 @@ def contraction(name: str) -> tuple[str, str, str, str]:
         return left, right, result, text + (f", feature_group_count={groups}" if groups else "")
     one, other, *batch = how.split()
     dims = f"lhs_contracting_dims={{{one}}}, rhs_contracting_dims={{{other}}}"
-    dims += ", lhs_batch_dims={0}, rhs_batch_dims={0}" if batch else ""
+    for name in batch:
+        batches = {"batch": "0", "batches": "0,1"}[name]
+        dims += f", lhs_batch_dims={{{batches}}}, rhs_batch_dims={{{batches}}}"
     return left, right, result, f"dot(x, y), {dims}"
 
 
@@ -126,14 +132,16 @@ def test_what_follows_a_contraction_is_stored_with_it(types: Types) -> None:
 
 IN_LANES = (
     *("a vector", "a short vector", "a vector of few steps", "a vector times columns"),
+    *("few columns", "some columns", "some transposed columns", "rows of a batch"),
     *("few transposed columns", "few columns of few steps", "few transposed rows"),
     "pairs of vectors",
 )
+_MANY = 16  # lanes: whole vectors
 
 
 @pytest.mark.parametrize("name", IN_LANES)
 @pytest.mark.parametrize("types", (("f32",) * 3, ("f64",) * 3, ("bf16",) * 3), ids="-".join)
-def test_results_of_few_vectors_are_computed_in_lanes(name: str, types: Types) -> None:
+def test_results_of_few_columns_are_computed_in_lanes(name: str, types: Types) -> None:
     (kernel,) = lowered(layer(name, types), Settings(Numerics.FAST)).kernels
     (result,) = kernel.outputs
     serial = [s for s in every(_without_lanes(kernel.body)) if isinstance(s, Store)]
@@ -141,12 +149,14 @@ def test_results_of_few_vectors_are_computed_in_lanes(name: str, types: Types) -
 
 
 def _without_lanes(body: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return statements without their loops in lanes."""
-    return with_loops(body, lambda loop: () if "lanes" in loop.kind else (_outside(loop),))
+    """Return statements without their loops in many lanes."""
 
+    def outside(loop: Loop) -> Sequence[Statement]:
+        if "lanes" in loop.kind and ix.bounds(loop.extent)[1] >= _MANY:
+            return ()
+        return (loop._replace(body=_without_lanes(loop.body)),)
 
-def _outside(loop: Loop) -> Loop:
-    return loop._replace(body=_without_lanes(loop.body))
+    return with_loops(body, outside)
 
 
 @pytest.mark.sampled(1)

@@ -28,6 +28,7 @@ from backend_c.kernels.parts.contraction.factor_memory import (
     strides_in_place,
 )
 from backend_c.kernels.parts.contraction.factors import Factors
+from backend_c.kernels.parts.contraction.finished_rows import write_rows
 from backend_c.kernels.parts.contraction.products import Product
 from backend_c.kernels.parts.contraction.strided_access import result_array, result_offset
 from backend_c.kernels.parts.reduction.exact_sum import PARTS
@@ -48,6 +49,7 @@ _PRODUCTS = 8
 # while it is in the L2 cache: so many elements of a panel at most.
 _FEW_ROW_BLOCKS = 4
 _TOGETHER = 4  # strips of sums that one call writes to the stack
+_VECTOR = 8  # columns of most vectors
 _PAGE = 4096  # bytes, as HLO_GEMM_PAGE
 _STRIP = 1 << 16  # words of narrow types: 256 KiB
 _PLAIN_STRIP = 1 << 12  # of f32 or f64: beside left factors and sums in the L1 cache
@@ -234,6 +236,9 @@ class FastContraction:
         self._multiply(at, (rows, columns), Pointer(sums, ix.constant(0)), pitch)
         if self.is_padded:
             self._repair(sums, pitch, (rows, columns), at)
+        if pitch == factors.n and pitch % _VECTOR and not self.result.is_complex:
+            self._write_rows(sums, rows, at)
+            return
         # The parts of a complex result lie side by side.
         parts = 2 if self.result.is_complex else 1
         part = PARTS.get(self.result, self.result)
@@ -248,6 +253,17 @@ class FastContraction:
             )
             place = factors.place(b, ix.add(first_row, i), ix.add(first_column, column))
             self.write(place, (value,))
+
+    def _write_rows(self, sums: Array, rows: Expr, first: tuple[Expr, Expr, Expr]) -> None:
+        """Write the results of a block of whole rows that are no whole vectors."""
+        scope, factors, (b, first_row, _) = self.scope, self.factors, first
+
+        def store(row: Expr, column: Expr, number: Expr) -> None:
+            total = scope.bind(scope.load(sums, number))
+            place = factors.place(b, ix.add(first_row, row), column)
+            self.write(place, (as_type(total, self.result),))
+
+        write_rows(scope, rows, min(factors.m, self.rows), factors.n, store)
 
     def _multiply(
         self,

@@ -26,6 +26,7 @@ from hlo.types import ElementType
 
 FEW = 4  # vectors at most; a tile has more rows, and packing pays
 _LINES = 512  # of the matrix that share one pass along k: their sums stay in the L1 cache
+_WRITTEN_OUT = 16  # steps: the elements of lines in lanes stay in registers if they have fewer
 _STEPS = 4  # of k for which the sums are loaded and stored once
 _SUMS = 4  # that one loop in lanes adds up
 _LANES = 8  # lines at least that a block finishes before results are computed of their sums
@@ -80,7 +81,7 @@ class SkinnyContraction:
         """Write the products, with lanes along the dimension in which the matrix is contiguous."""
         sizes = self.factors.batch, max(self.factors.m, self.factors.n), self.factors.k
         has_lines_in_lanes = has_lines_side_by_side(self.matrix, sizes, self.scope)
-        is_short = self.factors.k < nest.FEW
+        is_short = self.factors.k < (_WRITTEN_OUT if has_lines_in_lanes else nest.FEW)
         width = self._kept_lines()
         if is_short and (has_lines_in_lanes or not width):
             self._written_out()
