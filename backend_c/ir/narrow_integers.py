@@ -8,6 +8,7 @@ has four or eight times as many bytes. Two rules, both exact:
 * of a result that is truncated to fewer bits, sums, differences, products and bitwise operations
   need only as many bits of their operands.
 
+Sums that are clamped to a narrow type are computed in it (:mod:`backend_c.ir.saturated_sums`).
 A computation is rewritten as a whole, from where it is narrowed back to where its operands were
 widened; if one of its operands is as wide as itself it stays as it is.
 """
@@ -37,6 +38,7 @@ from backend_c.ir.loop_ir import (
     variables,
 )
 from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
+from backend_c.ir.saturated_sums import clamped_sum, saturated
 from hlo.opcodes import BITWISE, EXTREME, SHIFT, SUM, having
 from hlo.types import PRED, S8, S16, S32, U8, U16, U32, ElementType
 
@@ -116,6 +118,7 @@ class _Narrowing:
         """Return a conversion's result computed in a narrow type; None if an operand is wide."""
         if narrow in _TYPES:
             low = self._narrow(wide, narrow, is_low=True)
+            low = self._saturated(wide, narrow) if low is None else low
             if low is not None:
                 return low
         for middle in _narrower(wide.type):
@@ -123,6 +126,25 @@ class _Narrowing:
             if exact is not None:
                 return _convert(exact, narrow)
         return None
+
+    def _saturated(self, wide: Expr, narrow: ElementType) -> Expr | None:
+        """Return a sum that is clamped to numbers of a narrow type, computed in it; None for
+        others, and if its operands have no such numbers."""
+        if narrow.bits < 8:
+            return None
+        found = clamped_sum(wide, narrow, self._definition, self._ranges)
+        made = found and self._all((found.one, found.other), narrow, is_low=False)
+        if not (found and made):
+            return None
+        one, other = map(self._named, made)
+        return saturated(found, one, other)
+
+    def _definition(self, value: Expr) -> Expr:
+        """Return what a variable of the loop stands for; itself if that may change."""
+        if not isinstance(value, Variable) or value.name not in self._inside:
+            return value
+        known = self._inside[value.name]
+        return value if any(map(is_mutable, subexpressions(known))) else known
 
     def _compared(self, comparison: Apply, one: Expr, other: Expr) -> Expr | None:
         """Return a comparison in a narrower type; None if impossible, or if wide values stay."""
@@ -176,11 +198,15 @@ class _Narrowing:
             # It is computed later than the variable: what changes between may not be read again.
             is_fixed = not any(map(is_mutable, subexpressions(value)))
             made = self._narrow(value, narrow, is_low=is_low) if is_fixed else None
-            if isinstance(made, Apply) and not _is_simple(made):
-                self._lets.append(Let(Variable(narrow, f"k{next(self._numbers)}"), made))
-                made = self._lets[-1].variable
-            self._made[key] = made
+            self._made[key] = made and self._named(made)
         return self._made[key]
+
+    def _named(self, value: Expr) -> Expr:
+        """Bind a value before the current statement, unless it is simple; return it."""
+        if not isinstance(value, Apply) or _is_simple(value):
+            return value
+        self._lets.append(Let(Variable(value.type, f"k{next(self._numbers)}"), value))
+        return self._lets[-1].variable
 
     def _source(self, source: Expr, narrow: ElementType, *, is_low: bool) -> Expr | None:
         """Return the operand of a widening conversion in a narrower type; None if it does not
