@@ -173,8 +173,8 @@ def divides(loop: Loop, extent: int) -> bool:
 
 def has_quotients(loop: Loop) -> bool:
     """Return whether a loop's variable is divided for what the loop computes."""
-    body = without_dead_lets(loop.body)
-    return any(True for s in body for _ in _periods(s, loop.variable))
+    known: dict[str, int] = {loop.variable.name: 1}
+    return any(True for s in without_dead_lets(loop.body) for _ in _periods(s, known))
 
 
 def _chooses(loop: Loop) -> bool:

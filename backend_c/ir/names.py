@@ -55,6 +55,11 @@ class Names:
         finally:
             self.leave(outside)
 
+    @property
+    def current(self) -> tuple[Computed, ...]:
+        """Return the state to make the current instruction current again by :meth:`leave`."""
+        return self._computing
+
     def enter(self, one: Computed) -> tuple[Computed, ...]:
         """Make ``one`` the current instruction; return the state to restore by :meth:`leave`."""
         outside = self._computing

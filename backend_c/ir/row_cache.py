@@ -10,7 +10,7 @@ from backend_c.ir.loop_ir import Array, Expr
 from backend_c.ir.scope import Scope
 from hlo.module import Computation
 from hlo.passes.cost import COST
-from hlo.passes.rows import Kind, Rows, kinds
+from hlo.passes.row_loops.rows import Kind, Rows, kinds
 
 # An operation that costs as much as loading an element and storing it again.
 _EXPENSIVE = 4
@@ -65,11 +65,10 @@ def kept_in_row(element: Element, length: int, scope: Scope) -> Element:
     return Element(element.shape, at)
 
 
-def kept_in_rows(computation: Computation, rows: set[Rows]) -> dict[str, int]:
-    """Choose the expensive instructions that several loops over a row read; map them to its
-    length."""
+def kept_in_rows(computation: Computation, rows: set[Rows]) -> set[str]:
+    """Choose the expensive instructions that several loops over a row read."""
     if len(rows) != 1:
-        return {}
+        return set()
     (one,) = rows
     kind = kinds(computation, one)
     # By instruction, the loops over the row that read it: each reduction has one, named after it,
@@ -80,7 +79,7 @@ def kept_in_rows(computation: Computation, rows: set[Rows]) -> dict[str, int]:
         for operand in instruction.operands:
             loops.setdefault(operand, set()).update(mine or set())
     return {
-        i.name: one.length
+        i.name
         for i in computation.instructions
         if kind.get(i.name) is Kind.WHOLE
         and COST.get(i.opcode, 0) >= _EXPENSIVE

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
-from backend_c.ir.loop_ir import Expr, Variable
+from backend_c.ir.loop_ir import Array, Expr, Variable
 from backend_c.ir.scope import Scope
+from backend_c.ir.strip import Strip
 from backend_c.kernels.parts.reduction.arg_extremum import ArgExtremum
 from backend_c.kernels.parts.reduction.combiner import apply_combiner
 from backend_c.kernels.parts.reduction.exact_column_sums import ColumnSums
@@ -41,16 +42,19 @@ def reduce(
     *operands: Element,
     dimensions: tuple[int, ...],
     to_apply: Callee[Element | tuple[Element, ...]],
-    write: Writer | None,
+    write: Writer | Strip | None,
     block: Scope,
 ) -> Element | None:
     """result[kept] = fold of to_apply over operand[kept, reduced], from init, in row-major order.
 
     A sum of floats is exact instead: it needs no order. Without a writer the result is a reader,
     which writes the loop over ``reduced`` where ``kept`` is known: for kernels that run by rows.
+    So it is with a strip, for those along rows across memory.
     """
     arity = len(operands) // 2
     reduction = _Reduction(block, operands[:arity], operands[arity:], dimensions, to_apply)
+    if isinstance(write, Strip):
+        return reduction.in_strip(write)
     if write is None:
         return reduction.reader()
     sizes = tuple(operands[0].size(d) for d in reduction.kept)
@@ -142,6 +146,33 @@ class _Reduction:
 
         return Element(ArrayShape(operand.shape.element_type, dims), at)
 
+    def in_strip(self, strip: Strip) -> Element:
+        """Return a reader of a strip's results."""
+        (operand,), (init,), scope, reordered = (
+            self.inputs,
+            self.inits,
+            self.scope,
+            self.reordered(),
+        )
+        assert not self.is_exact_sum or reordered is not None, "exact sums are no strips"
+
+        def folded() -> Array:
+            state = scope.local(init.shape.element_type, strip.width, is_opaque=False)
+            with strip.lanes():
+                scope.store(state, strip.lane, init.at())
+            with strip.places() as place, strip.lanes(is_straight=self._is_straight):
+                element = scope.bind(strip.whole(operand, place))
+                before = scope.bind(scope.load(state, strip.lane))
+                (value,) = apply_combiner(scope, self.to_apply, (before, element))
+                scope.store(state, strip.lane, value)
+            return state
+
+        dims = tuple(operand.shape.dims[d] for d in self.kept)
+        shape = ArrayShape(operand.shape.element_type, dims)
+        return strip.filled(
+            shape, folded if reordered is None else lambda: reordered.in_strip(strip)
+        )
+
     def index(self, kept: Sequence[Expr], reduced: Sequence[Expr]) -> tuple[Expr, ...]:
         """Return the operand's index from the result's and one in the reduced dimensions."""
         position = dict(zip(self.kept, kept)) | dict(zip(self.reduced, reduced))
@@ -151,10 +182,14 @@ class _Reduction:
     def is_short(self) -> bool:
         """Return whether a fold is unrolled to one expression, with results in lanes."""
         is_static = not any(operand.sizes for operand in self.inputs)
-        instructions = self.to_apply.computation.instructions
-        is_straight = not any(map(called, instructions))
-        few = self.trip <= nest.FEW and self.trip * len(instructions) <= _MOST_STEPS and is_straight
+        steps = self.trip * len(self.to_apply.computation.instructions)
+        few = self.trip <= nest.FEW and steps <= _MOST_STEPS and self._is_straight
         return is_static and few and self.scope.settings.has_lanes
+
+    @property
+    def _is_straight(self) -> bool:
+        """Return whether the computation has no branches, loops or folds of its own."""
+        return not any(map(called, self.to_apply.computation.instructions))
 
     def written_out(self, dims: tuple[int, ...], write: Writer) -> None:
         """Write an unrolled fold in row-major order, the init first."""

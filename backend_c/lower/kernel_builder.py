@@ -7,9 +7,7 @@ elemental) writes its loop nest around them.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
@@ -38,6 +36,7 @@ from backend_c.ir.loop_ir import (
 from backend_c.ir.row_cache import kept_in_row, kept_in_rows
 from backend_c.ir.scope import Scope
 from backend_c.ir.settings import Settings
+from backend_c.ir.strip import Strip
 from backend_c.kernels.parts.transposed_map import TRANSPOSING, write_transposed
 from backend_c.lower.columns import Columns
 from backend_c.lower.concatenated_parts import write_parts
@@ -53,9 +52,11 @@ from backend_c.lower.kernel_rewriting import rewritten
 from backend_c.lower.loops_in_elements import Chains, element_statements, is_nested
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
+from backend_c.lower.row_loops import write_rows
+from backend_c.lower.strips import kept_singles, memory_of, strip_of, write_strips
 from backend_c.lower.views import span
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.rows import Kind, Rows, reductions
+from hlo.passes.row_loops.rows import Kind, Rows, reductions
 from hlo.types import ArrayShape, leaves
 from hlo.walk import call, function_name, has_own_effect, keywords, live, op_of, walk
 
@@ -81,8 +82,12 @@ class KernelBuilder:
         by_rows = {instruction.name: rows for instruction, rows in reductions(computation)}
         self._rows_by_name = {} if by_rows.keys() == {root} else by_rows
         self._read_by_rows: list[Element] = []
+        self._strip: Strip | None = None
+        self._is_result_taken = False  # by rows that a strip keeps
         self._inner_hero: InnerHero | None = None
         self._kept = kept_in_rows(computation, set(self._rows_by_name.values()))
+        if self._rows_by_name and self._rows.columns > 1:
+            self._kept |= kept_singles(computation, self._rows)
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
         # One result for each of many short rows: the rows are the lanes, as three coordinates of a
         # distance would leave most of sixteen lanes empty.
@@ -91,7 +96,7 @@ class KernelBuilder:
         is_short = bool(lengths) and max(lengths) <= nest.FEW and settings.is_fast
         self._has_rows_in_lanes = is_short and [s.elements for s in self._shapes] == numbers[:1]
         if self._has_rows_in_lanes:
-            self._kept = {}
+            self._kept = set()
 
     def build(
         self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
@@ -126,6 +131,7 @@ class KernelBuilder:
         """Write the kernel with merged or with split loops."""
         scope = Scope(self._settings, is_flat=is_flat)
         self._read_by_rows.clear()
+        self._strip, self._is_result_taken = self._strip_of(scope), False
         arrays = {
             buffer: Array(f"a{n}", buffer.shape.element_type, span(buffer))
             for n, buffer in enumerate(inputs)
@@ -164,6 +170,18 @@ class KernelBuilder:
             {**scope.names.origins(), **_results(self._computation, targets)},
         )
 
+    @property
+    def _rows(self) -> Rows:
+        """Return the rows that the kernel runs along."""
+        (rows,) = set(self._rows_by_name.values())
+        return rows
+
+    def _strip_of(self, scope: Scope) -> Strip | None:
+        """Return the strips of a kernel that runs along rows across memory; None of others."""
+        if not self._rows_by_name or self._rows.columns == 1 or self._has_rows_in_lanes:
+            return None
+        return strip_of(scope, self._computation, self._rows, self._kept)
+
     def _map_kind(self) -> str:
         """Return the kernel's kind for a fusion without a hero: update, rows or map."""
         if self._is_patch:
@@ -193,8 +211,7 @@ class KernelBuilder:
             _write_patch(scope, patch, writer, cost)
             return
         if self._rows_by_name:
-            (rows,) = set(self._rows_by_name.values())
-            self._write_rows(scope, elements, writer, rows)
+            self._write_rows(scope, elements, writer, cost)
             return
         for dims, numbers in by_dims.items():
             if 0 not in dims:
@@ -218,32 +235,17 @@ class KernelBuilder:
             nest.write_map(scope, elements[numbers[0]].shape.dims, cost, write)
 
     def _write_rows(
-        self, scope: Scope, elements: Sequence[Element], writer: Writer, rows: Rows
+        self, scope: Scope, elements: Sequence[Element], writer: Writer, cost: int
     ) -> None:
-        """Write a loop over rows; in it the loops of reductions, then those of the results."""
-        cost = len(self._computation.instructions)
-        kind = nest.loop_kind(scope, rows.number * rows.length * cost)
-        single = [n for n, e in enumerate(elements) if rows.kind(e.shape) is Kind.SINGLE]
-        whole = [n for n, e in enumerate(elements) if rows.kind(e.shape) is Kind.WHOLE]
-        if self._has_rows_in_lanes:
+        """Write the loops of a kernel that runs along rows."""
+        if self._strip is not None:
+            write_strips(self._strip, elements, writer, cost)
+        elif self._has_rows_in_lanes:
             loops = nest.flat if scope.is_flat else nest.split
-            with loops(scope, elements[0].shape.dims, rows.length * cost) as index:
+            with loops(scope, elements[0].shape.dims, self._rows.length * cost) as index:
                 writer(index, (elements[0].at(*index),))
-            return
-        with scope.loop(rows.number, kind) as row:
-            # In the order of the text, so that elements kept in the row are computed by the loop
-            # that reads them first.
-            for reader in self._read_by_rows:
-                reader.at(*_index(row, reader.shape.dims))
-            for number in single:
-                index = tuple(scope.bind(i) for i in _index(row, elements[number].shape.dims))
-                writer.some([number], index, (elements[number].at(*index),))
-            if whole:
-                with _over_row(scope, elements[whole[0]].shape.dims, rows) as place:
-                    offset = ix.add(ix.multiply(row, rows.length), place)
-                    for number in whole:
-                        index = _index(offset, elements[number].shape.dims)
-                        writer.some([number], index, (elements[number].at(*index),))
+        else:
+            write_rows(scope, self._rows, self._read_by_rows, elements, writer, cost)
 
     def _expand(
         self,
@@ -282,7 +284,7 @@ class KernelBuilder:
             hero = self._columns.kernels.get(name)
             if hero is not None:
 
-                def written(write: Writer | None) -> Value:
+                def written(write: Writer | Strip | None) -> Value:
                     given = {**attributes, "write": write, "block": scope}
                     with scope.names.computing(computed):
                         return call(hero, instruction, operands, given, operand_shapes)
@@ -299,15 +301,26 @@ class KernelBuilder:
             # once.
             result = as_declared(result, instruction.shape)
             if writer is not None and instruction.name in self._kept:
-                result = kept_in_row(result, self._kept[instruction.name], scope)
+                result = self._kept_in_rows(result, scope, writer)
             return memoised(result, scope, computed)
 
         return walk(computation, arguments, run, order)
 
+    def _kept_in_rows(self, result: Element, scope: Scope, writer: Writer) -> Element:
+        """Return a reader that keeps elements which several loops read."""
+        strip = self._strip
+        if strip is None:
+            return kept_in_row(result, self._rows.length, scope)
+        if self._rows.kind(result.shape) is Kind.SINGLE:
+            return strip.kept_single(result)
+        memory = memory_of(strip, result, writer, is_taken=self._is_result_taken)
+        self._is_result_taken |= memory in writer.arrays
+        return strip.kept_whole(result, memory)
+
     def _hero(
         self,
         instruction: Instruction,
-        written: Callable[[Writer | None], Value],
+        written: Callable[[Writer | Strip | None], Value],
         writer: Writer | None,
         scope: Scope,
         computed: Computed,
@@ -318,7 +331,7 @@ class KernelBuilder:
         when the root is known (:class:`InnerHero`).
         """
         if instruction.name in self._rows_by_name:
-            reader = written(None)
+            reader = written(self._strip)
             assert isinstance(reader, Element)
             self._read_by_rows.append(claimed(reader, scope, computed))
             return self._read_by_rows[-1]
@@ -338,24 +351,6 @@ def _write_patch(scope: Scope, patch: Patch | None, writer: Writer, cost: int) -
     with loops(scope, patch.update.shape.dims, cost) as index:
         there = tuple(scope.bind(ix.add(*pair)) for pair in zip(patch.firsts, index, strict=True))
         writer(there, (patch.update.at(*index),))
-
-
-def _index(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:
-    """Delinearise a row-major offset to an index."""
-    return tuple(ix.delinearize(offset, dims))
-
-
-@contextmanager
-def _over_row(scope: Scope, dims: Sequence[int], rows: Rows) -> Iterator[Expr]:
-    """Open the loops over the elements of a row of an array; yield the offset in the row."""
-    inner = list(dims)
-    # Of dims (4, 3, 8) and rows of 24 elements, (3, 8) are those of a row.
-    while math.prod(inner[1:]) >= rows.length and len(inner) > 1:
-        del inner[0]
-    if scope.is_flat or len(inner) < 2:
-        inner = [rows.length]
-    with scope.over([*inner[:-1]]) as outer, scope.loop(inner[-1], "lanes") as lane:
-        yield ix.linearize((*outer, lane), inner)
 
 
 def _results(computation: Computation, targets: Sequence[Array]) -> Origins:

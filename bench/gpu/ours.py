@@ -39,7 +39,7 @@ _KERNELS = 6  # the longest, of each program
 
 def _plan(module: Module) -> Plan:
     """Lower a program with fast numerics."""
-    return lowered(module, launched(Numerics.FAST), "backend_c_fast")
+    return lowered(module, launched(Numerics.FAST))
 
 
 def compile_all(names: Sequence[str], architectures: Sequence[str], cubins: Path) -> Iterator[str]:

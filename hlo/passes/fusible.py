@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 import numpy as np
 
@@ -70,4 +70,35 @@ def why_root(instruction: Instruction, updates: Container[str]) -> Reason | None
         return Reason(Why.OWN_KERNEL, (instruction.opcode,))
     if instruction.name in updates:
         return Reason(Why.UPDATED_IN_PLACE)
+    return None
+
+
+def why_read_as_bytes(instruction: Instruction, users: Iterable[Instruction]) -> Reason | None:
+    """Return the reason if a user reinterprets the elements at another width, else None.
+
+    In memory that is a load of the bytes as they lie; of a computed element it would take a
+    division, a recomputation and a shift.
+    """
+    bits = array(instruction.shape).element_type.bits
+    for user in users:
+        if user.opcode == "bitcast-convert" and array(user.shape).element_type.bits != bits:
+            return Reason(Why.READ_AS_BYTES, (f"%{user.name}",))
+    return None
+
+
+def why_read_by_a_kernel(instruction: Instruction, roots: Iterable[Instruction]) -> Reason | None:
+    """Return the reason if a kernel that reads arrays only would compute it, else None."""
+    for root in roots:
+        if root.opcode in READERS and not is_read_as_computed(instruction):
+            return Reason(Why.READ_IN_MEMORY, (f"%{root.name}", root.opcode))
+    return None
+
+
+def why_it_reads_what_is_updated(
+    instruction: Instruction, roots: Iterable[Instruction], updates: Container[str]
+) -> Reason | None:
+    """Return the reason if a loop updates, in place, an array that it would read, else None."""
+    for root in roots:
+        if root.name in updates and root.operands[0] in instruction.operands:
+            return Reason(Why.READS_WHAT_IS_UPDATED, (f"%{root.name}",))
     return None

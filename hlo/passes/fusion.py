@@ -4,8 +4,9 @@ Afterwards every computation that control flow reaches consists of parameters, c
 their elements, control flow, *heroes* left alone (dot, sort, …), reshapes of arrays in memory, and
 fusions. A fusion has one result. Its root is a hero that reads computed elements (a ``reduce``, a
 scatter), a ``concatenate`` of many parts, or the end of a contraction's epilogue; any other fusion
-is a map. Reductions inside a fusion run along the rows of its root (:mod:`hlo.passes.rows`), which
-is then computed row by row.
+is a map. Reductions inside a fusion run along the rows of its root
+(:mod:`hlo.passes.row_loops.rows`), which is then computed row by row, or some neighbouring rows at
+a time.
 
 Which instructions are computed together is decided in :mod:`hlo.passes.fusion_decisions`.
 """
@@ -17,7 +18,7 @@ from dataclasses import replace
 from hlo.attributes import Attribute
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.fused_computation import fused_computation
-from hlo.passes.fusion_decisions import Decisions
+from hlo.passes.fusion_decisions import Decisions, decided
 from hlo.passes.fusion_reasons import Group, Groups
 from hlo.passes.fusion_targets import TARGETS, Target
 from hlo.passes.rewriting import Names, reachable
@@ -42,8 +43,7 @@ def fused_with_reasons(module: Module, target: Target = TARGETS["fusion"]) -> tu
     sequences = {c.name for c in reachable(module, lambda i: i.opcode in _CONTROL)}
     for computation in module.computations:
         if computation.name in sequences:
-            decisions = Decisions(computation, target)
-            decisions.decide()
+            decisions = decided(computation, target)
             fused.extend(_fused(computation, decisions, names))
             groups[computation.name] = decisions.groups()
         else:

@@ -9,33 +9,36 @@ several paths in a loop, use an element. The constants below are that cost model
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from hlo.module import Computation, Instruction
-from hlo.passes.cost import COST, is_worth_storing, weights
+from hlo.passes.cost import COST, FUNCTION, is_worth_storing, weights
 from hlo.passes.epilogues import epilogues
-from hlo.passes.fusible import READERS, is_read_as_computed, why_root, why_unfusible
+from hlo.passes.fusible import (
+    READERS,
+    is_read_as_computed,
+    why_it_reads_what_is_updated,
+    why_read_as_bytes,
+    why_read_by_a_kernel,
+    why_root,
+    why_unfusible,
+)
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
 from hlo.passes.fusion_targets import Target
 from hlo.passes.index_paths import LOOP, Paths
 from hlo.passes.recomputation import cones, is_far
 from hlo.passes.rewriting import array
-from hlo.passes.rows import (
-    LONGEST,
+from hlo.passes.row_loops.fused_rows import RowsAcross, root_in_rows, why_no_rows
+from hlo.passes.row_loops.rows import (
     Kind,
     Rows,
     changes_rows,
     has_functions_of_rows,
-    operand_kind,
+    is_in_snippets,
     rows_of,
 )
-from hlo.passes.updates_in_place import (
-    ANY_PART,
-    SMALL_PART,
-    is_static_array,
-    updates_in_place,
-)
-from hlo.passes.written_rows import Loop, WrittenRows
+from hlo.passes.row_loops.written_rows import Loop, WrittenRows
+from hlo.passes.updates_in_place import ANY_PART, SMALL_PART, is_static_array, updates_in_place
 from hlo.types import ArrayShape
 
 # Operations, elementary functions counting as 20, that a loop may consist of: about 1,000 lines of
@@ -54,18 +57,37 @@ def _operations_of(instruction: Instruction) -> int:
     return max(1, COST.get(instruction.opcode, 1))
 
 
+def decided(computation: Computation, target: Target) -> Decisions:
+    """Decide for all instructions of a computation.
+
+    What a reduction is read for is decided before the reduction is: as if it joined that loop. If
+    one does not, all is decided again without it.
+    """
+    alone: set[str] = set()
+    while True:
+        decisions = Decisions(computation, target, alone)
+        decisions.decide()
+        wrong = decisions.assumed - decisions.absorbed
+        if not wrong:
+            return decisions
+        alone |= wrong
+
+
 class Decisions:
     """Decide for each elemental instruction and reduction of a computation: absorbed or stored.
 
     ``_uses`` has, per decided instruction, the roots whose loops compute it, and on which paths
-    with how many elements; ``_operations`` the size of each root's loop body so far.
+    with how many elements; ``_operations`` the size of each root's loop body so far. ``assumed``
+    are reductions that were taken to join the loops that read them, of which none is ``alone``.
     """
 
-    def __init__(self, computation: Computation, target: Target) -> None:
+    def __init__(
+        self, computation: Computation, target: Target, alone: Collection[str] = ()
+    ) -> None:
         small_part = ANY_PART if target.updates_any_part else SMALL_PART
         self._ends = epilogues(computation, small_part) if target.has_epilogues else {}
         self._updates = updates_in_place(computation, small_part)
-        self._rows_are_lanes = target.rows_are_lanes
+        self._target = target
         self._instructions = computation.instructions
         self._root = computation.root
         self.by_name = {i.name: i for i in computation.instructions}
@@ -86,9 +108,9 @@ class Decisions:
         self._uses: dict[str, _Uses] = {}
         self._operations: dict[str, int] = {}
         self._rows: dict[str, Rows] = {}  # of the roots whose loops run by rows
-        self._shapes = {
-            i.name: i.shape for i in computation.instructions if isinstance(i.shape, ArrayShape)
-        }
+        joining = {i.name for i in self._instructions if self._is_joined_across(i)}
+        self._across = RowsAcross(self._instructions, joining.difference(alone))
+        self.assumed: set[str] = set()
         self.absorbed: set[str] = set()
         self.stored: set[str] = set()
 
@@ -144,13 +166,12 @@ class Decisions:
             return Reason(Why.SEVERAL_RESULTS)
         operand = array(self.by_name[instruction.operands[0]].shape)
         rows = rows_of(instruction, operand)
-        why = self._why_needed(instruction)
+        why = self._why_needed(instruction) or why_no_rows(instruction, rows, self._target)
         if rows is None or why is not None:
-            return why or Reason(Why.NO_ROWS, (LONGEST,))
-        roots = self._roots_in_rows(instruction, rows)
-        if isinstance(roots, Reason):
-            return roots
-        (root,) = roots
+            return why
+        root = root_in_rows(instruction, rows, self._users, self._fusible, self.stored)
+        if isinstance(root, Reason):
+            return root
         # Loops of an epilogue are those of its contraction, not of rows.
         if root in self._ends:
             return Reason(Why.READ_BEYOND_ROW, (f"%{root}",))
@@ -158,42 +179,41 @@ class Decisions:
         if self._rows.get(root, rows) != rows or self._written.length(root) > 1:
             return Reason(Why.OTHER_ROWS, (f"%{root}",))
         why = self._why_too_large(instruction, uses) or self._why_not_by_lanes(root, rows)
+        why = why or self._why_not_across(instruction, root, rows)
         if why is None:
             self._rows[root] = rows
             self._absorb(instruction, uses)
         return why
 
+    def _is_joined_across(self, instruction: Instruction) -> bool:
+        """Return whether an instruction is a reduction of rows across memory that a loop over them
+        may have, and that nothing else needs."""
+        if instruction.opcode != "reduce" or instruction.name not in self._fusible:
+            return False
+        rows = rows_of(instruction, array(self.by_name[instruction.operands[0]].shape))
+        if rows is None or rows.columns == 1 or not is_static_array(instruction.shape):
+            return False
+        return not (why_no_rows(instruction, rows, self._target) or self._why_needed(instruction))
+
+    def _why_not_across(self, reduction: Instruction, root: str, rows: Rows) -> Reason | None:
+        """Return the reason if a loop over rows across memory would save too little, or None."""
+        if rows.columns == 1 or root in self._rows or reduction.name in self._across.dependent:
+            return None
+        hero = self.by_name[root]
+        if hero.opcode != "reduce" and rows.kind(array(hero.shape)) is Kind.SINGLE:
+            return Reason(Why.NO_OTHER_LOOP)
+        operand = self.by_name[reduction.operands[0]]
+        bits = array(operand.shape).element_type.bits
+        if self._weight.get(operand.name, 0.0) < FUNCTION and is_in_snippets(rows, bits):
+            return Reason(Why.READ_IN_SNIPPETS, (f"%{root}",))
+        return None
+
     def _why_not_by_lanes(self, root: str, rows: Rows) -> Reason | None:
         """Return the reason if rows that are no lanes would make functions run singly, or None."""
         shape, operations = array(self.by_name[root].shape), self._operations[root]
-        if self._rows_are_lanes or not has_functions_of_rows(rows, shape, operations):
+        if self._target.rows_are_lanes or not has_functions_of_rows(rows, shape, operations):
             return None
         return Reason(Why.NO_LANES, (f"%{root}",))
-
-    def _roots_in_rows(self, reduction: Instruction, rows: Rows) -> set[str] | Reason:
-        """Return a set of the one root whose loops need a reduction's result, each row only its own
-        element of it; else the reason why there is none."""
-        roots: set[str] = set()
-        seen: set[tuple[str, Kind]] = set()  # a chain of add(y, y) has a path for each operand
-        waiting = [(reduction, Kind.SINGLE)]
-        while waiting:
-            instruction, kind = waiting.pop()
-            for user, number in self._users[instruction.name]:
-                beyond = Reason(Why.READ_BEYOND_ROW, (f"%{user.name}",))
-                if user.name not in self._fusible:
-                    return beyond
-                shape = array(user.shape) if isinstance(user.shape, ArrayShape) else None
-                wanted = rows.kind(shape) if shape else None
-                if wanted is None or operand_kind(user, number, wanted, rows, self._shapes) != kind:
-                    return beyond
-                if user.name in self.stored:
-                    roots.add(user.name)
-                elif (user.name, wanted) not in seen:
-                    seen.add((user.name, wanted))
-                    waiting.append((user, wanted))
-        if len(roots) == 1:
-            return roots
-        return Reason(Why.NEEDED_BY_LOOPS, (len(roots), listed(sorted(roots))))
 
     def _decide(self, instruction: Instruction) -> None:
         """Absorb or store one elemental instruction, by its uses."""
@@ -216,10 +236,11 @@ class Decisions:
 
     def _why_stored(self, instruction: Instruction, uses: _Uses) -> Reason | None:
         """Return the reason to store an instruction that only fusions read; None to absorb it."""
+        roots = [self.by_name[root] for root in uses]
         return (
-            self._why_read_as_bytes(instruction)
-            or self._why_read_by_a_kernel(instruction, uses)
-            or self._why_it_reads_what_is_updated(instruction, uses)
+            why_read_as_bytes(instruction, [user for user, _ in self._users[instruction.name]])
+            or why_read_by_a_kernel(instruction, roots)
+            or why_it_reads_what_is_updated(instruction, roots, self._updates)
             or self._why_read_across(instruction, uses)
             or self._written.why_chosen(instruction, self._loops(uses), uses)
             or self._why_too_large(instruction, uses)
@@ -242,34 +263,6 @@ class Decisions:
         if instruction.name == self._root:
             return Reason(Why.RESULT)
         return None if users else Reason(Why.UNUSED)
-
-    def _why_read_as_bytes(self, instruction: Instruction) -> Reason | None:
-        """Return the reason if a user reinterprets the elements at another width, else None.
-
-        In memory that is a load of the bytes as they lie; of a computed element it would take a
-        division, a recomputation and a shift.
-        """
-        bits = array(instruction.shape).element_type.bits
-        for user, _ in self._users[instruction.name]:
-            if user.opcode == "bitcast-convert" and array(user.shape).element_type.bits != bits:
-                return Reason(Why.READ_AS_BYTES, (f"%{user.name}",))
-        return None
-
-    def _why_read_by_a_kernel(self, instruction: Instruction, uses: _Uses) -> Reason | None:
-        """Return the reason if a kernel that reads arrays only would compute it, else None."""
-        for root in uses:
-            opcode = self.by_name[root].opcode
-            if opcode in READERS and not is_read_as_computed(instruction):
-                return Reason(Why.READ_IN_MEMORY, (f"%{root}", opcode))
-        return None
-
-    def _why_it_reads_what_is_updated(self, instruction: Instruction, uses: _Uses) -> Reason | None:
-        """Return the reason if a loop updates, in place, an array that it would read, else None."""
-        for root in uses:
-            updates = self.is_updated(self.by_name[root])
-            if updates and self.by_name[root].operands[0] in instruction.operands:
-                return Reason(Why.READS_WHAT_IS_UPDATED, (f"%{root}",))
-        return None
 
     def _why_read_across(self, instruction: Instruction, uses: _Uses) -> Reason | None:
         """Return the reason if a row loop would read a transpose's operand across memory.
@@ -295,7 +288,7 @@ class Decisions:
         for user, number in self._users[instruction.name]:
             if user.name not in self._fusible:
                 continue
-            part = self._written.share(user, number, shape, self.by_name)
+            part = self._share(user, number, shape)
             for root, paths in self._uses[user.name].items():
                 mine = found.setdefault(root, {})
                 for path, elements in paths.items():
@@ -306,6 +299,14 @@ class Decisions:
                     # larger need, not both.
                     mine[here] = max(mine.get(here, 0.0), wanted)
         return found
+
+    def _share(self, user: Instruction, number: int, shape: ArrayShape) -> float:
+        """Return how many elements of an operand one element of a user reads on average."""
+        once = self._across.once.get(user.name)
+        if once is None or user.opcode == "reduce":
+            return self._written.share(user, number, shape, self.by_name)
+        self.assumed |= once
+        return shape.elements / array(user.shape).elements
 
     def _why_too_large(self, instruction: Instruction, uses: _Uses) -> Reason | None:
         """Return the reason if absorbing it made a loop exceed MOST_OPERATIONS, else None."""

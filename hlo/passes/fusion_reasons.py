@@ -23,10 +23,13 @@ class Why(StrEnum):
     UPDATED_IN_PLACE = "updated in place"
     SEVERAL_RESULTS = "several results"
     NO_ROWS = "no rows"
+    NO_ROWS_ACROSS = "no rows across"
     READ_BEYOND_ROW = "read beyond its row"
     NEEDED_BY_LOOPS = "needed by several loops"
     OTHER_ROWS = "other rows"
     NO_LANES = "no lanes"
+    NO_OTHER_LOOP = "no other loop"
+    READ_IN_SNIPPETS = "read in snippets"
     RESULT = "result"
     READ_IN_MEMORY = "read in memory"
     UNUSED = "unused"
@@ -47,10 +50,19 @@ _TEXTS = {
     Why.UPDATED_IN_PLACE: "it writes a small part of an array, in place",
     Why.SEVERAL_RESULTS: "a reduction with several results has a loop of its own",
     Why.NO_ROWS: "it does not reduce rows (the last dimensions, of {0} elements at most)",
+    Why.NO_ROWS_ACROSS: (
+        "it does not reduce rows (neighbouring dimensions, of {0} elements at most; of {1} before"
+        " other ones in a large array, with enough rows for lanes and threads)"
+    ),
     Why.READ_BEYOND_ROW: "{0} reads it elsewhere than in its row",
     Why.NEEDED_BY_LOOPS: "{0} loops need it: {1}",
     Why.OTHER_ROWS: "the loop of {0} runs along other rows",
     Why.NO_LANES: "{0} has elementary functions, which then run in lanes, unlike short exact sums",
+    Why.NO_OTHER_LOOP: "no other loop over such rows, which lie across memory, needs it",
+    Why.READ_IN_SNIPPETS: (
+        "a loop of {0} over such rows would read memory in snippets, which takes longer than one"
+        " more loop over so few operations"
+    ),
     Why.RESULT: "it is a result of the computation",
     Why.READ_IN_MEMORY: "{0} ({1}) reads it in memory",
     Why.UNUSED: "nothing reads it",

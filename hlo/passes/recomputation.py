@@ -22,6 +22,15 @@ _SMALL_LOAD = 16
 # Cones of more instructions than this are not looked at.
 _MOST = 64
 
+# An array of so many bytes leaves the caches between its kernels: storing and loading it costs as
+# much as so many operations that take one instruction of vector lanes each (rounds of threefry on
+# a million numbers: two kernels of 28 operations take a third of the time of eight).
+_LARGE = 1 << 20
+_STORED_FAR = 32
+
+# Loads of an array with at most so small a part of a loop's elements stay in the caches.
+_SMALL_LOAD = 16
+
 
 class Cone(NamedTuple):
     """Hold the names of a cone's instructions, each once, and of the arrays that they load."""

@@ -1,7 +1,8 @@
 """Replace reductions of one element each by their operation: reduce(x, init) is init ∘ x.
 
 Gradients of broadcasts along a dimension of extent 1 are such (``jax.nn.softmax``, norms with
-``keepdims``): as a reduction they would end the row that they lie in (:mod:`hlo.passes.rows`).
+``keepdims``): as a reduction they would end the row that they lie in
+(:mod:`hlo.passes.row_loops.rows`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.gpu import RESIDENT_THREADS
-from backend_c.ir.loop_ir import Array, Expr
+from backend_c.ir.loop_ir import INDEX, Apply, Array, Expr, Statement, every, parts
+from backend_c.ir.strip import Strip
+from hlo.passes.cost import COST
 
 if TYPE_CHECKING:
     from backend_c.kernels.parts.reduction.reordered_reduction import ReorderedReduction
@@ -27,6 +29,7 @@ _LANES = 16  # columns of a vector
 _SHARES = 16  # blocks of rows of few columns
 _LEAST_ROWS = 16  # elements of a thread's column: what a partial result is worth
 _MOST_PARTS = 1 << 12  # partial results of a column, which a block combines
+_CHEAP = 8  # operations of an element of which a strip combines several at a time
 _SERIAL = 1 << 6  # partial results that one thread combines
 
 Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
@@ -39,6 +42,11 @@ def write_columns(reduction: ReorderedReduction, write: Write) -> None:
         _ColumnsOfThreads(reduction).emit(write)
     else:
         _Columns(reduction).emit(write)
+
+
+def strip_values(reduction: ReorderedReduction, strip: Strip) -> Array:
+    """Write the loops of a strip's results; return the array of these."""
+    return _Strip(reduction).values(strip)
 
 
 class _Whole:
@@ -55,6 +63,15 @@ class _Whole:
         """Return the index of a result from its group and its column."""
         above, beside = self._kept[: -self._merged], self._kept[-self._merged :]
         return (*ix.delinearize(outer, above), *ix.delinearize(column, beside))
+
+    def _add_to(self, states: Array, lane: Expr, elements: Sequence[Expr]) -> None:
+        """Combine the state of a lane with 1 or _STREAMS elements, a power of two: pairwise."""
+        scope, monoid, found = self._scope, self._monoid, list(elements)
+        while len(found) > 1:
+            pairs = zip(found[::2], found[1::2], strict=True)
+            found = [scope.bind(monoid.combined(*pair)) for pair in pairs]
+        state = scope.load(states, lane)
+        scope.store(states, lane, monoid.combined(state, found[0]))
 
     def _whole_element(self, kept: Sequence[Expr], row: Expr, rest: Sequence[Expr]) -> Expr:
         """Return the state of the element at a (result index, row)."""
@@ -153,12 +170,7 @@ class _Columns(_Whole):
             with scope.loop(count, "lanes") as lane:
                 kept = self._kept_index(outer, ix.add(first, lane))
                 found = [self._whole_element(kept, ix.add(base, n), rest) for n in range(number)]
-                # The number is 1 or _STREAMS, a power of two, so that pairs come out even.
-                while len(found) > 1:
-                    pairs = zip(found[::2], found[1::2], strict=True)
-                    found = [scope.bind(monoid.combined(*pair)) for pair in pairs]
-                state = scope.load(states, lane)
-                scope.store(states, lane, monoid.combined(state, found[0]))
+                self._add_to(states, lane, found)
 
         known = ix.value_of(rows)
         if together > 1 and known is not None and known >= together:
@@ -172,6 +184,56 @@ class _Columns(_Whole):
         with scope.loop(rows) as step, scope.over(self._rows[1:]) as rest:
             combine(scope.bind(ix.add(start, step)), 1, rest)
         return states
+
+
+class _Strip(_Whole):
+    """Write a column reduction in a strip of a kernel that runs along rows across memory."""
+
+    def values(self, strip: Strip) -> Array:
+        """Write the loops of the strip's results; return the array of these."""
+        scope, monoid = self._scope, self._monoid
+        states = scope.local(monoid.state, strip.width)
+        with strip.lanes():
+            scope.store(states, strip.lane, self._whole.start())
+        before = scope.written()
+        self._combine(strip, states, 1)
+        # The next loads of states wait for the stores before: rather once for several places.
+        if strip.rows.length >= _STREAMS and _operations(scope.last_statement) <= _CHEAP:
+            scope.forget_after(before)
+            self._combine(strip, states, _STREAMS)
+        if monoid.is_element:
+            return states
+        values = scope.local(monoid.element, strip.width, is_opaque=False)
+        with strip.lanes():
+            state = scope.bind(scope.load(states, strip.lane))
+            scope.store(values, strip.lane, monoid.value(state))
+        return values
+
+    def _combine(self, strip: Strip, states: Array, together: int) -> None:
+        """Write the loops over all places, so many of them together."""
+        scope, monoid, length = self._scope, self._monoid, strip.rows.length
+        for number, rows in ((together, length - length % together), (1, length % together)):
+            if not rows:
+                continue
+            with strip.places(rows // number) as step:
+                start = ix.multiply(step, number)
+                base = scope.bind(ix.add(start, length - rows if number == 1 < together else 0))
+                with strip.lanes():
+                    found = [
+                        strip.whole(self._whole.operand, ix.add(base, n)) for n in range(number)
+                    ]
+                    found = [scope.bind(monoid.lifted(scope.bind(one))) for one in found]
+                    self._add_to(states, strip.lane, found)
+
+
+def _operations(loop: Statement | None) -> int:
+    """Return the operations of one iteration of a loop that are no arithmetic of indices."""
+    found = every((loop,)) if loop is not None else ()
+    return sum(
+        COST.get(part.operation, 1)
+        for part in parts(found)
+        if isinstance(part, Apply) and part.type is not INDEX
+    )
 
 
 class _ColumnsOfThreads(_Whole):

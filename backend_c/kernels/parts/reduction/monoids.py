@@ -58,6 +58,11 @@ class Monoid:
         return Constant(self.state, int(self.name == "multiply"))
 
     @property
+    def is_element(self) -> bool:
+        """Return whether states are elements."""
+        return self.element is self.state and not (self.element.is_float and self._is_ordered)
+
+    @property
     def _is_ordered(self) -> bool:
         return self.name in ("maximum", "minimum")
 

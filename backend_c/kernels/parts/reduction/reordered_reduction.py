@@ -21,9 +21,14 @@ from dataclasses import dataclass
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, array_reader, scalar
-from backend_c.ir.loop_ir import Expr, Variable
+from backend_c.ir.loop_ir import Array, Expr, Variable
 from backend_c.ir.scope import Scope
-from backend_c.kernels.parts.reduction.column_reduction import Write, write_columns
+from backend_c.ir.strip import Strip
+from backend_c.kernels.parts.reduction.column_reduction import (
+    Write,
+    strip_values,
+    write_columns,
+)
 from backend_c.kernels.parts.reduction.monoids import Monoid
 from hlo.types import ArrayShape
 
@@ -146,6 +151,10 @@ class ReorderedReduction:
         with self.scope.over(outer) as position:
             self._combine(state, kept, position, (ix.constant(0), inner))
         return self.scope.bind(self.monoid.value(state))
+
+    def in_strip(self, strip: Strip) -> Array:
+        """Write the loops of a strip's results here; return the array of these."""
+        return strip_values(self, strip)
 
     @property
     def _is_written_out(self) -> bool:

@@ -1,16 +1,20 @@
-"""Find reductions over rows (the last dimensions), and what can be computed row by row with them.
+"""Find reductions over rows (neighbouring dimensions), and what can be computed row by row with
+them.
 
-An array has *whole* rows if it has ``number`` rows of ``length`` elements, the element at offset i
-* length + j belonging to row i; it has a *single* element per row if the element at offset i does.
+An array has *whole* rows if it has ``number`` rows of ``length`` elements; it has a *single*
+element per row if it has ``number`` elements. Rows over the last dimensions lie one after the
+other: the element at offset i * length + j belongs to row i. Over other dimensions, ``columns``
+neighbouring rows lie side by side, *across* memory: element j of row i * columns + k is the one at
+offset (i * length + j) * columns + k, its single element the one at offset i * columns + k.
 Elementwise instructions and reshapes keep offsets; a broadcast maps single elements to whole rows,
-a reduction the other way round. A kernel can then compute one row at a time: softmax, layer norm,
-loss functions.
+a reduction the other way round. A kernel can then compute one row at a time, or those of a few
+lines of the cache side by side: softmax, layer norm, loss functions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -24,7 +28,17 @@ _ELEMENTWISE = of_family(ELEMENTWISE)
 
 # A row is read several times: it is to stay in the second cache. One element is no row.
 LONGEST = 1 << 14
-
+# Bytes of neighbouring rows across memory that stay in the last cache, as a whole, from one loop to
+# the next.
+_LARGEST_BLOCK = 1 << 22
+# Of more, a strip of some rows does. It is read in snippets, which takes longer, and far longer if
+# the second cache has no room for all of some lines: 1.7 times as long of f32[2000,16000].
+LONGEST_ACROSS = 1 << 10
+# Fewer rows side by side fill no vectors,
+_FEWEST_COLUMNS = 16
+# and fewer in all, of more elements than those, no threads, which share strips: a strip of so many
+# elements takes as long as waking them a few times, a longer one is rather shared itself.
+_FEWEST_ROWS = 1 << 9
 
 # A row that is added up in fewer instructions than an elementary function of one number takes.
 _SHORT = 64
@@ -38,10 +52,12 @@ class Kind(Enum):
 
 
 class Rows(NamedTuple):
-    """Hold how an array is divided into rows: their number, and their length in elements."""
+    """Hold how an array is divided into rows: their number, their length in elements, and how many
+    neighbouring ones lie side by side in memory."""
 
     number: int
     length: int
+    columns: int = 1
 
     def kind(self, shape: ArrayShape) -> Kind | None:
         """Return the kind that an array of this size can have; None if neither size fits."""
@@ -51,17 +67,35 @@ class Rows(NamedTuple):
 
 
 def rows_of(reduction: Instruction, operand: ArrayShape) -> Rows | None:
-    """Return the rows that a reduction reduces; None if its dimensions are not the operand's last
-    ones (of extent > 1), or a row is longer than LONGEST."""
+    """Return the rows that a reduction reduces; None if its dimensions (of extent > 1) are no
+    neighbours, or rows are too long, or too few, to be read several times."""
     reduced = reduction.attributes["dimensions"]
     assert isinstance(reduced, tuple)
+    rows = _rows_along(operand.dims, [d for d in reduced if isinstance(d, int)])
+    if rows is None or rows.columns == 1:
+        return rows if rows is not None and rows.length <= LONGEST else None
+    is_shared = rows.number >= _FEWEST_ROWS or rows.length <= LONGEST_ACROSS
+    is_filled = rows.columns >= _FEWEST_COLUMNS and is_shared
+    longest = LONGEST_ACROSS if is_in_snippets(rows, operand.element_type.bits) else LONGEST
+    return rows if is_filled and rows.length <= longest else None
+
+
+def _rows_along(dims: Sequence[int], dimensions: Sequence[int]) -> Rows | None:
+    """Return the rows that lie along some dimensions of an array; None if there are other ones (of
+    extent > 1) between them."""
     # Dimensions of extent 1 do not change offsets, so they may stand anywhere.
-    long = [d for d, extent in enumerate(operand.dims) if extent > 1]
-    mine = [d for d in long if d in reduced]
-    if not mine or long[len(long) - len(mine) :] != mine or 0 in operand.dims:
+    long = [d for d, extent in enumerate(dims) if extent > 1]
+    mine = [n for n, d in enumerate(long) if d in dimensions]
+    if not mine or mine[-1] - mine[0] >= len(mine) or 0 in dims:
         return None
-    length = math.prod(operand.dims[d] for d in mine)
-    return Rows(operand.elements // length, length) if length <= LONGEST else None
+    length = math.prod(dims[long[n]] for n in mine)
+    columns = math.prod(dims[d] for d in long[mine[-1] + 1 :])
+    return Rows(math.prod(dims) // length, length, columns)
+
+
+def is_in_snippets(rows: Rows, bits: int) -> bool:
+    """Return whether rows across memory, of elements of so many bits, are read in snippets."""
+    return rows.length * rows.columns * bits > 8 * _LARGEST_BLOCK
 
 
 def has_functions_of_rows(rows: Rows, result: ArrayShape, operations: int) -> bool:
@@ -91,18 +125,20 @@ def operand_kind(
     if user.opcode in _ELEMENTWISE or user.opcode == "reshape":
         return kind if shape.elements == array(user.shape).elements else None
     if user.opcode == "broadcast" and kind is Kind.WHOLE:
-        return Kind.SINGLE if _repeats_rows(user, shape, rows) else None
+        return Kind.SINGLE if copied_rows(user, shape) == rows else None
     return None
 
 
-def _repeats_rows(broadcast: Instruction, operand: ArrayShape, rows: Rows) -> bool:
-    """Return whether a broadcast maps the single element of each row to the whole row."""
+def copied_rows(broadcast: Instruction, operand: ArrayShape) -> Rows | None:
+    """Return the rows of which each is copies of one element of a broadcast's operand, whose
+    elements keep their order; None if there are none."""
     dimensions = broadcast.attributes["dimensions"]
     assert isinstance(dimensions, tuple)
-    long = [d for d, extent in enumerate(array(broadcast.shape).dims) if extent > 1]
+    dims = array(broadcast.shape).dims
     mapped = [d for d, extent in zip(dimensions, operand.dims, strict=True) if extent > 1]
-    # Where the operand's dimensions come first, the copies of each element are neighbours.
-    return operand.elements == rows.number and mapped == long[: len(mapped)]
+    is_in_order = mapped == sorted(d for d in mapped if isinstance(d, int))
+    copied = [d for d in range(len(dims)) if d not in mapped]
+    return _rows_along(dims, copied) if is_in_order else None
 
 
 def kinds(computation: Computation, rows: Rows) -> dict[str, Kind]:
