@@ -7,6 +7,7 @@ import pytest
 from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
+import backend_c
 import hlo
 from backend_c.ir.settings import Numerics, launched, threaded
 from backend_c.pipeline import lowered
@@ -78,8 +79,42 @@ def test_a_fold_whose_order_counts() -> None:
     assert_same_bits(_POLYNOMIAL, draw, np.int16(7))
 
 
+_SUM = """HloModule m
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+ENTRY main {{
+  x = f32[{dims}] parameter(0)
+  zero = f32[] constant(0.5)
+  ROOT r = f32[{kept}] reduce(x, zero), dimensions={{{reduced}}}, to_apply=add
+}}
+"""
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize(
+    ("dims", "reduced"),
+    [((3, 1000), 0), ((8, 17), 0), ((5, 3, 100), 1), ((40_000, 3), 0), ((2, 20_000, 2), 1)],
+    ids=str,
+)
+def test_columns_of_few_and_few_columns(dims: tuple[int, ...], reduced: int) -> None:
+    kept = [extent for d, extent in enumerate(dims) if d != reduced]
+    dims_text, kept_text = (",".join(map(str, one)) for one in (dims, kept))
+    module = hlo.parse(_SUM.format(dims=dims_text, kept=kept_text, reduced=reduced))
+    drawn = np.random.default_rng(0).integers(-9, 9, dims).astype(np.float32)
+    result = backend_c.compile(module, numerics="fast")(drawn)
+    assert np.asarray(result).tobytes() == (drawn.sum(reduced) + np.float32(0.5)).tobytes()
+
+
+def test_columns_of_few_are_one_loop() -> None:
+    assert _text(_SUM.format(dims="3,1000", kept="1000", reduced=0)).count("for (") == 1
+
+
 def test_rows_of_few_are_one_loop() -> None:
-    assert _text(_largest(100, 8)).count("for (") == 1
+    assert _text(_largest(100, 4)).count("for (") == 1
+    assert _text(_largest(100, 8)).count("for (") == 2  # rows are transposed block by block
     assert _text(_largest(100, 9)).count("for (") > 1
     assert _text(_POLYNOMIAL).count("for (") == 1
     plan = lowered(hlo.parse(_POLYNOMIAL), launched(Numerics.FAST))

@@ -26,6 +26,7 @@ _FEW = 32  # strips that threads cannot share well
 _STREAMS = 4  # rows that are combined side by side: one addition waits four cycles for another
 _STRIP = 1 << 11  # columns whose states stay in the first cache
 _LANES = 16  # columns of a vector
+_SHUFFLED = 3  # columns that compilers take apart in vectors; four are a vector of their own
 _SHARES = 16  # blocks of rows of few columns
 _LEAST_ROWS = 16  # elements of a thread's column: what a partial result is worth
 _MOST_PARTS = 1 << 12  # partial results of a column, which a block combines
@@ -99,14 +100,22 @@ class _Columns(_Whole):
 
     def emit(self, write: Write) -> None:
         scope, monoid = self._scope, self._monoid
-        if self._columns <= nest.FEW and self._outer >= _FEW and self._rows[-1] >= 2 * _LANES:
-            self._emit_few(write)
-            return
-        strips = -(-self._columns // self._strip)
-        results = math.prod(self._kept)
         partials = None
         if self._blocks > 1:
-            partials = scope.scratch(monoid.state, results * self._blocks)
+            partials = scope.scratch(monoid.state, math.prod(self._kept) * self._blocks)
+        is_long = (self._length, *self._rows[1:])[-1] >= 2 * _LANES
+        few = _SHUFFLED if partials else nest.FEW if self._outer >= _FEW else 0
+        if self._columns <= few and is_long:
+            self._emit_few(partials, write)
+        else:
+            self._emit_strips(partials, write)
+        if partials is not None:
+            self._emit_results(partials, write)
+
+    def _emit_strips(self, partials: Array | None, write: Write) -> None:
+        """Write the results of strips, or their partial results of blocks of rows."""
+        scope, monoid = self._scope, self._monoid
+        strips = -(-self._columns // self._strip)
         cost = self._length * math.prod(self._rows[1:]) * self._strip
         with nest.outer(scope, (self._outer, self._blocks, strips), cost) as (outer, block, strip):
             first = scope.bind(ix.multiply(strip, self._strip))
@@ -120,26 +129,33 @@ class _Columns(_Whole):
                 else:
                     kept = self._kept_index(outer, column)
                     write(kept, (scope.bind(monoid.value(scope.bind(state))),))
-        if partials is not None:
-            self._emit_results(partials, write)
 
-    def _emit_few(self, write: Write) -> None:
-        """Write results of few columns: lanes along the last rows, a state per column."""
+    def _emit_few(self, partials: Array | None, write: Write) -> None:
+        """Write results of few columns, or their partial results: lanes along the last rows, a
+        state per column."""
         scope, monoid = self._scope, self._monoid
-        cost = math.prod(self._rows) * self._columns
-        with nest.outer(scope, (self._outer,), cost) as (outer,):
+        cost = self._length * math.prod(self._rows[1:]) * self._columns
+        initial = self._whole.start() if partials is None else monoid.identity
+        with nest.outer(scope, (self._outer, self._blocks), cost) as (outer, block):
             columns = [self._kept_index(outer, ix.constant(n)) for n in range(self._columns)]
-            states = [scope.mutable(monoid.state, self._whole.start()) for _ in columns]
+            start = scope.bind(ix.multiply(block, self._length))
+            states = [scope.mutable(monoid.state, initial) for _ in columns]
+            left = ix.clamp(0, ix.subtract(self._rows[0], start), self._length)
+            extents = [left, *map(ix.constant, self._rows[1:])]
             with (
-                scope.over(self._rows[:-1]) as above,
-                scope.loop(self._rows[-1], "lanes", states, monoid.operator) as step,
+                scope.over(extents[:-1]) as above,
+                scope.loop(extents[-1], "lanes", states, monoid.operator) as step,
             ):
                 row, *rest = (*above, step)
+                row = ix.add(start, row)
                 found = [self._whole_element(kept, row, rest) for kept in columns]
                 for state, element in zip(states, found, strict=True):
                     scope.assign(state, monoid.combined(state, element))
-            for kept, state in zip(columns, states, strict=True):
-                write(kept, (scope.bind(monoid.value(state)),))
+            for n, (kept, state) in enumerate(zip(columns, states, strict=True)):
+                if partials is not None:
+                    scope.store(partials, self._place(outer, block, ix.constant(n)), state)
+                else:
+                    write(kept, (scope.bind(monoid.value(state)),))
 
     def _emit_results(self, partials: Array, write: Write) -> None:
         """Combine the partial results of the blocks of rows."""

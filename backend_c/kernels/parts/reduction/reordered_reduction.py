@@ -37,6 +37,7 @@ _FEW = 32  # results that threads cannot share well
 _STREAMS = 4  # elements that are combined side by side: one addition waits four cycles for another
 _LONG = 1 << 8  # elements in lanes for which that pays
 _SHARED = 1 << 13  # elements that threads of a block add up before they combine what they have
+_LANES = 16  # columns of a vector
 _SHORT = 64  # neighbours of one result, which are too few for a loop
 _FEWEST = 16  # times as many elements as those that a first step leaves to the next one
 
@@ -65,9 +66,9 @@ class ReorderedReduction:
             self._emit_one_by_one(write)
         elif self._has_short_runs:
             self._emit_in_steps(write)
-        elif self._is_by_columns:
+        elif self._is_by_columns and not self._has_few_rows:
             write_columns(self, write)
-        elif not self.is_by_rows:
+        elif not (self.is_by_rows or self._has_few_rows):
             self._emit_blocks(dims, write)
         elif self._is_written_out:
             loops = nest.flat if self.scope.is_flat else nest.split
@@ -134,6 +135,12 @@ class ReorderedReduction:
     def _is_by_columns(self) -> bool:
         trip = math.prod(self.extents(self.reduced))
         return not self.operand.sizes and trip > 1 and self.columns()[0] > 1
+
+    @property
+    def _has_few_rows(self) -> bool:
+        """Return whether columns are so short that states in memory would take as long as they."""
+        is_long = self._is_by_columns and self.columns()[0] >= _LANES
+        return is_long and self._is_written_out and self.scope.settings.has_lanes
 
     @property
     def is_by_rows(self) -> bool:
