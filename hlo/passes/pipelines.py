@@ -20,7 +20,7 @@ from hlo.passes.loops.single_trips import single_trips
 from hlo.passes.scatters import scatters
 from hlo.passes.simplify import simplify
 from hlo.passes.single_terms import single_terms
-from hlo.passes.transposes import transposes
+from hlo.passes.transpositions.transposes import transposes
 
 PASSES: dict[str, Callable[[Module], Module]] = {
     "inline": inline,

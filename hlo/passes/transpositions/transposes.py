@@ -1,4 +1,5 @@
-"""Fold transposes into dots, which can read and write matrices in any order, and concatenations.
+"""Fold transposes into dots, which can read and write matrices in any order, concatenations, and
+reductions (:mod:`hlo.passes.transpositions.transposed_reductions`).
 
     dot(transpose(x), y)            contracts other dimensions of x
     transpose(dot(x, y))            is dot(y, x), where it exchanges rows and columns
@@ -17,15 +18,16 @@ from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.dot_dimensions import DIMENSIONS, KINDS, SIDES, free
 from hlo.passes.rewriting import Rebuilt, array, each, integers
+from hlo.passes.transpositions.transposed_reductions import transposed_reductions
 from hlo.types import ArrayShape
 
 _EXCHANGED = DIMENSIONS | {"operand_precision"}
 
 
 def transposes(module: Module) -> Module:
-    """Fold transposes into their users that are dots, and into their operands that are dots or
-    concatenations."""
-    return each(module, _folded)
+    """Fold transposes into their users that are dots or reductions, and into their operands that
+    are dots or concatenations."""
+    return each(module, lambda one: transposed_reductions(module, _folded(one)))
 
 
 def _folded(computation: Computation) -> Computation:

@@ -7,7 +7,7 @@ import pytest
 
 import hlo
 import interp
-from hlo.passes.transposes import transposes
+from hlo.passes.transpositions.transposes import transposes
 
 _ATTRIBUTES = "{side}_contracting_dims={{{c}}}, {side}_batch_dims={{{b}}}"
 
