@@ -3,11 +3,8 @@
  *   hlo_transpose_W(from, from_pitch, to, to_pitch, rows, columns):
  *       to[column * to_pitch + row] = from[row * from_pitch + column], pitches in elements
  *
- * In registers: a square tile is as many rows as a vector has elements. The elements of each 16
- * bytes, and those of as many rows, are transposed by interleaving (Eklundh's algorithm: log2 n
- * steps, each the perfect shuffle of a row with the one n / 2 below); then the 16 bytes themselves
- * are transposed like elements of a matrix. Tiles are taken in squares of cache lines, so that
- * lines are read and written whole, whatever the pitch: those a power of two apart share a few
+ * Square tiles are transposed in registers (hlo_transpose_tile.h), in squares of cache lines, so
+ * that lines are read and written whole, whatever the pitch: those a power of two apart share a few
  * places in the cache.
  */
 #ifndef HLO_TRANSPOSE_H
