@@ -14,22 +14,13 @@ from hlo.passes.rewriting import array
 # much as so many operations that take one instruction of vector lanes each (rounds of threefry on
 # a million numbers: two kernels of 28 operations take a third of the time of eight).
 _LARGE = 1 << 20
-STORED_FAR = 32
+_STORED_FAR = 32
 
 # Loads of an array with at most so small a part of a loop's elements stay in the caches.
 _SMALL_LOAD = 16
 
 # Cones of more instructions than this are not looked at.
 _MOST = 64
-
-# An array of so many bytes leaves the caches between its kernels: storing and loading it costs as
-# much as so many operations that take one instruction of vector lanes each (rounds of threefry on
-# a million numbers: two kernels of 28 operations take a third of the time of eight).
-_LARGE = 1 << 20
-_STORED_FAR = 32
-
-# Loads of an array with at most so small a part of a loop's elements stay in the caches.
-_SMALL_LOAD = 16
 
 
 class Cone(NamedTuple):
@@ -83,4 +74,4 @@ def is_far(
     if sum(1 for elements in loads if elements * _SMALL_LOAD > shape.elements) > 2:
         return False
     weight = sum(COST[by_name[name].opcode] for name in cone.members)
-    return (loops - 1) * weight <= STORED_FAR
+    return (loops - 1) * weight <= _STORED_FAR

@@ -23,8 +23,6 @@ from backend_c.pipeline import lowered
 from backend_c.render.dialect import OPENMP
 from backend_c.render.translation_units import render_plan
 
-_Part = tuple[tuple[int, int], ...]  # [start, limit) of a slice in each dimension
-
 
 class _Text:
     """Write a program; each method appends instructions, and returns the last one's name."""
