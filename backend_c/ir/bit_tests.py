@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c.ir.integer_ranges import compared
-from backend_c.ir.loop_ir import INDICES, Apply, Constant, Expr, Statement
+from backend_c.ir.loop_ir import INDICES, Apply, Constant, Expr, Statement, every, parts
 from backend_c.ir.loop_rewriting import with_operands
 from backend_c.ir.ranged_rewriting import RangedRewriting
 from hlo.types import PRED, S8, S16, S32, S64, ElementType
@@ -22,7 +22,19 @@ _BIT = 0, 1  # the range of a bit
 
 def with_bit_tests(body: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return statements that compare signed integers where they test a bit."""
-    return _BitTests().body(body)
+    return _BitTests().body(body) if any(map(_may_test, parts(every(body)))) else tuple(body)
+
+
+def _may_test(part: Expr) -> bool:
+    """Return whether an expression compares integers with a number, or makes a truth value of one:
+    in most kernels none does, and all else takes longer to look at."""
+    if type(part) is not Apply or part.type is not PRED:
+        return False
+    operation, (one, *rest), _ = part
+    if operation == "convert":
+        return _is_integer(one.type)
+    is_compared = operation.startswith("compare-") and _is_integer(one.type)
+    return is_compared and Constant in (type(one), *map(type, rest))
 
 
 class _BitTests(RangedRewriting):
