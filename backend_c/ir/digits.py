@@ -31,6 +31,7 @@ from backend_c.ir.loop_ir import (
     Statement,
     Variable,
     expressions,
+    parts,
     subexpressions,
     variables,
 )
@@ -156,18 +157,13 @@ def _periods_of(loop: Loop, extent: int) -> set[int]:
 
 def divides(loop: Loop, extent: int) -> bool:
     """Return whether an index of a loop is divided, but to go round its ``extent`` or more."""
-    divisions = (
-        part
-        for statement in without_dead_lets(loop.body)
-        for expression in expressions(statement)
-        for part in subexpressions(expression)
-        if isinstance(part, Apply) and part.operation in ("divide", "modulo")
-    )
     return any(
-        part.type is INDEX
+        isinstance(part, Apply)
+        and part.type is INDEX
+        and part.operation in ("divide", "modulo")
         and loop.variable.name in variables(part)
         and (part.operation == "divide" or (ix.value_of(part.operands[1]) or 0) < extent)
-        for part in divisions
+        for part in parts(without_dead_lets(loop.body))
     )
 
 
@@ -185,9 +181,7 @@ def _chooses(loop: Loop) -> bool:
         isinstance(part, Apply)
         and part.operation.startswith("compare-")
         and not (quotients.isdisjoint(variables(part)) and not {*_divided(part, known)})
-        for statement in loop.body
-        for expression in expressions(statement)
-        for part in subexpressions(expression)
+        for part in parts(loop.body)
     )
 
 

@@ -14,25 +14,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from backend_c.ir import index as ix
-from backend_c.ir.bound_divisions import with_definitions
 from backend_c.ir.loop_ir import (
-    INDEX,
     Apply,
     Array,
     Call,
     Expr,
     Kernel,
-    Let,
     Load,
     Loop,
     Pointer,
     Statement,
     Store,
     Variable,
-    subexpressions,
-    variables,
 )
 from backend_c.render.c_types import is_converted
+from backend_c.render.lane_offsets import LaneOffsets
 from backend_c.render.loop_distribution import Distribution, Points
 from backend_c.render.loop_stages import Lanes, Point
 from hlo.types import F16, F32, ElementType
@@ -86,9 +82,7 @@ class _Halves(Points):
 
     def __init__(self, loop: Loop, number: str) -> None:
         super().__init__(loop, number)
-        lets = [statement for statement in loop.body if isinstance(statement, Let)]
-        self._definitions = {s.variable.name: s.value for s in lets if s.variable.type is INDEX}
-        self._varying = {loop.variable.name, *(s.variable.name for s in lets)}
+        self._offsets = LaneOffsets(loop)
         self._stores = Counter(s.array.name for s in loop.body if isinstance(s, Store))
         self._left = _MOST if ix.bounds(loop.extent)[1] >= _LEAST else 0
 
@@ -99,7 +93,7 @@ class _Halves(Points):
             return value
         assert isinstance(value, Load)
         result = self.result(F16)
-        self._varying.add(result.name)
+        self._offsets.varying.add(result.name)
         self.items.append(_Row(value.array, first, (), (result,)))
         return result
 
@@ -121,13 +115,8 @@ class _Halves(Points):
             return None
         if array.memory is not None:
             return None
-        offset = with_definitions(offset, self._definitions)
-        if ix.coefficients(offset).get(self.loop.variable) != 1:
-            return None
-        first = ix.subtract(offset, self.loop.variable)
-        if not self._varying.isdisjoint(variables(first)):
-            return None
-        if any(isinstance(part, Load) for part in subexpressions(first)):
+        found = self._offsets.split(offset)
+        if found is None or found.stride != 1:
             return None
         self._left -= 1
-        return first
+        return found.first

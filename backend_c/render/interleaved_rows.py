@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from backend_c.ir import index as ix
-from backend_c.ir.bound_divisions import with_definitions
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,
@@ -24,7 +23,6 @@ from backend_c.ir.loop_ir import (
     Call,
     Expr,
     Kernel,
-    Let,
     Load,
     Loop,
     Pointer,
@@ -32,10 +30,9 @@ from backend_c.ir.loop_ir import (
     Store,
     Variable,
     parts,
-    subexpressions,
-    variables,
 )
 from backend_c.render.c_types import is_converted
+from backend_c.render.lane_offsets import LaneOffsets
 from backend_c.render.loop_distribution import Distribution, Points
 from backend_c.render.loop_stages import Lanes, Point
 from hlo.types import ElementType
@@ -123,9 +120,7 @@ class _ShortRows(Points):
 
     def __init__(self, loop: Loop, number: str) -> None:
         super().__init__(loop, number)
-        lets = [statement for statement in loop.body if isinstance(statement, Let)]
-        self._definitions = {s.variable.name: s.value for s in lets if s.variable.type is INDEX}
-        self._varying = {loop.variable.name, *(s.variable.name for s in lets)}
+        self._offsets = LaneOffsets(loop)
         self._loads: dict[tuple[Array, Expr], _Columns] = {}
         self._stores: dict[tuple[Array, Expr], _Columns] = {}
         self._read: dict[tuple[Array, Expr], Variable] = {}
@@ -156,23 +151,13 @@ class _ShortRows(Points):
         for array, offset in accesses:
             if array.element_type.bits // 8 not in _BYTES or not _is_in_memory(array):
                 continue
-            whole = with_definitions(offset, self._definitions)
-            terms = ix.coefficients(whole)
-            stride = terms.pop(self.loop.variable, 0)
-            base = ix.add(*(ix.multiply(atom, factor) for atom, factor in terms.items()))
-            if not _LEAST <= stride <= _MOST or not self._is_invariant(base):
+            split = self._offsets.split(offset)
+            if split is None or not _LEAST <= split.stride <= _MOST:
                 continue
-            moved = ix.add(base, ix.multiply(self.loop.variable, stride))
-            place = ix.value_of(ix.subtract(whole, moved))
-            assert place is not None
-            rows = _Rows(array, stride, base)
+            place = ix.affine_form(split.first)[1]
+            rows = _Rows(array, split.stride, ix.subtract(split.first, place))
             found.setdefault(rows, _Columns(rows, {})).places[offset] = place
         return found.values()
-
-    def _is_invariant(self, base: Expr) -> bool:
-        """Return whether an index is the same in all lanes, and computed without loads."""
-        is_same = self._varying.isdisjoint(variables(base))
-        return is_same and not any(isinstance(part, Load) for part in subexpressions(base))
 
     def taken(self, value: Apply | Load) -> Expr:
         """Replace a load by a column of its row; return others unchanged."""

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from typing import cast
 
 from hlo.module import Instruction
-from hlo.passes.rewriting import array, integer, integers
+from hlo.passes.rewriting import array, integer, integers, slices
 from hlo.types import ArrayShape
 
 SCALAR = 0  # the only index of an array of one element
@@ -156,11 +155,9 @@ def goes_round(concatenate: Instruction, by_name: Mapping[str, Instruction]) -> 
 def _part(instruction: Instruction) -> tuple[str, tuple[int, ...]]:
     """Return the array that an instruction is a slice of, and where it begins in each dimension;
     of any other instruction itself."""
-    bounds = instruction.attributes.get("slice")
-    if instruction.opcode == "slice" and isinstance(bounds, tuple):
-        ranges = cast("tuple[tuple[int, int, int], ...]", bounds)
-        if all(stride == 1 for _, _, stride in ranges):
-            return instruction.operands[0], tuple(start for start, _, _ in ranges)
+    ranges = slices(instruction, "slice")
+    if instruction.opcode == "slice" and all(stride == 1 for _, _, stride in ranges):
+        return instruction.operands[0], tuple(start for start, _, _ in ranges)
     return instruction.name, (0,) * array(instruction.shape).rank
 
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.loop_ir import Constant, Expr, Load
+from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
 from backend_c.kernels.parts.contraction.factors import Factors, Read
+from backend_c.kernels.parts.contraction.line_norms import NO_UNIT, add_squares, lower_unit
+from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
 from hlo.types import F32, F64, PRED, S32, ElementType
 
-_NO_UNIT = 1000  # zero divides by any power of two
 # Steps that lie beside each other in memory, for which a loop of their own pays: the features of a
 # convolution's input, not the colours of an image.
 _RUN = 16
@@ -36,7 +37,10 @@ class FactorLines:
 
 
 class PackedPanels:
-    """Write the packing of one factor: ``panel``, and ``squares`` and ``units`` of its lines."""
+    """Write the packing of one factor: ``panel``, and ``squares`` and ``units`` of its lines.
+
+    Must be constructed outside loops.
+    """
 
     def __init__(
         self, lines: FactorLines, factors: Factors, tiles: int, scope: Scope, is_frozen: bool = True
@@ -47,22 +51,10 @@ class PackedPanels:
         self.squares = scope.scratch(F64, count, frozen=is_frozen)
         self.units = scope.scratch(S32, count, frozen=is_frozen)
         self._k_dims = factors.k_dims or (factors.k,)
-        self._is_by_lines = self._has_runs()
-
-    def _has_runs(self) -> bool:
-        """Return whether to pack line by line: where the steps of a line lie beside each other in
-        memory, or its place in memory takes divisions; else lines do."""
-        lines, scope, last = self._lines, self._scope, self._k_dims[-1]
-        if last < _RUN:
-            return False
-        before = [ix.constant(0)] * (len(self._k_dims) - 1)
-        with scope.undone(), scope.draft((lines.count, last)) as (line, step):
-            k = ix.linearize((*before, step), self._k_dims)
-            value, _ = lines.read(ix.constant(0), line, k)
-        if not isinstance(value, Load):
-            return False
-        along = ix.coefficients(value.offset)
-        return along.get(step) == 1 or (step in along and line not in along)
+        # Also where the place of a line takes divisions, which each step would make again.
+        sizes = factors.batch, lines.count, factors.k
+        has_runs = self._k_dims[-1] >= _RUN
+        self._is_by_lines = has_runs and not has_lines_side_by_side(lines.read, sizes, scope)
 
     def pack_all(self) -> None:
         """Write the packing of the whole factor, into tiles [batch][tile]."""
@@ -85,7 +77,7 @@ class PackedPanels:
         scope, width = self._scope, self._lines.width
         with scope.loop(width, "lanes") as lane:
             scope.store(self.squares, ix.add(first, lane), Constant(F64, 0.0))
-            scope.store(self.units, ix.add(first, lane), Constant(S32, _NO_UNIT))
+            scope.store(self.units, ix.add(first, lane), Constant(S32, NO_UNIT))
         with scope.loop(self._factors.k) as k, scope.loop(width, "lanes") as lane:
             value = self._value(tile, lane, k)
             self._store(first, lane, k, value)
@@ -100,21 +92,20 @@ class PackedPanels:
         scope, (*outer, last) = self._scope, self._k_dims
         with scope.loop(self._lines.width) as lane:
             squares = scope.mutable(F64, Constant(F64, 0.0))
-            unit = scope.mutable(S32, Constant(S32, _NO_UNIT))
+            unit = scope.mutable(S32, Constant(S32, NO_UNIT))
             with scope.over(outer) as before:
+
+                def k_of(step: Expr) -> Expr:
+                    return ix.linearize((*before, step), self._k_dims)
+
+                def value(step: Expr) -> Expr:
+                    return self._value(tile, lane, k_of(step))
+
                 # Neighbours in a line are stored apart, which is no work for vectors.
                 with scope.loop(last) as step:
-                    k = ix.linearize((*before, step), self._k_dims)
-                    self._store(first, lane, k, self._value(tile, lane, k))
-                with scope.loop(last, "lanes", (squares,)) as step:
-                    k = ix.linearize((*before, step), self._k_dims)
-                    wide = scope.bind(apply("widen", self._value(tile, lane, k), type=F64))
-                    square = apply("multiply", wide, wide)
-                    scope.assign(squares, apply("add", squares, square))
-                with scope.loop(last, "lanes", (unit,), "min") as step:
-                    k = ix.linearize((*before, step), self._k_dims)
-                    own = apply("unit", self._value(tile, lane, k), type=S32)
-                    scope.assign(unit, apply("minimum", unit, own))
+                    self._store(first, lane, k_of(step), value(step))
+                add_squares(scope, last, squares, value)
+                lower_unit(scope, last, unit, value)
             scope.store(self.squares, ix.add(first, lane), squares)
             scope.store(self.units, ix.add(first, lane), unit)
 

@@ -7,17 +7,19 @@ If no sum reaches 2**52 units, no addition rounded.
 
 from __future__ import annotations
 
+from functools import partial
+
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import as_type, masked
 from backend_c.kernels.parts.contraction.factors import Read
+from backend_c.kernels.parts.contraction.line_norms import NO_UNIT, add_squares, lower_unit
 from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
 from backend_c.kernels.parts.contraction_in_blocks.block_staging import Sizes
 from hlo.types import F32, F64, S32
 
-_NO_UNIT = 1000  # zero divides by any power of two
 _CHUNK = 256  # steps that a thread adds up, where threads have lines of their own
 
 
@@ -52,15 +54,12 @@ class Norms:
         scope, (batch, count, k) = self._scope, self._sizes
         with nest.outer(scope, (batch, count), k) as (b, line):
             place = ix.linearize((b, line), (batch, count))
+            value = partial(self._value, b, line)
             total = scope.mutable(F64, Constant(F64, 0.0))
-            with scope.loop(k, "lanes", (total,)) as step:
-                wide = scope.bind(apply("widen", self._value(b, line, step), type=F64))
-                scope.assign(total, apply("add", total, apply("multiply", wide, wide)))
+            add_squares(scope, k, total, value)
             scope.store(self._squares, place, total)
-            unit = scope.mutable(S32, Constant(S32, _NO_UNIT))
-            with scope.loop(k, "lanes", (unit,), "min") as step:
-                own = apply("unit", self._value(b, line, step), type=S32)
-                scope.assign(unit, apply("minimum", unit, own))
+            unit = scope.mutable(S32, Constant(S32, NO_UNIT))
+            lower_unit(scope, k, unit, value)
             scope.store(self._units, place, unit)
 
     def _by_chunks(self) -> None:
@@ -71,7 +70,7 @@ class Norms:
             first = scope.bind(ix.multiply(chunk, _CHUNK))
             b, line = scope.bind(b), scope.bind(line)
             total = scope.mutable(F64, Constant(F64, 0.0))
-            unit = scope.mutable(S32, Constant(S32, _NO_UNIT))
+            unit = scope.mutable(S32, Constant(S32, NO_UNIT))
             with scope.loop(ix.clamp(0, ix.subtract(k, first), _CHUNK)) as step:
                 value = self._value(b, line, ix.clamp(0, ix.add(first, step), k - 1))
                 wide = scope.bind(apply("widen", value, type=F64))
@@ -100,7 +99,7 @@ class Norms:
         """Return (norm, unit) of a line, combined from its chunks in memory."""
         scope, (batch, count, _) = self._scope, self._sizes
         total = scope.mutable(F64, Constant(F64, 0.0))
-        unit = scope.mutable(S32, Constant(S32, _NO_UNIT))
+        unit = scope.mutable(S32, Constant(S32, NO_UNIT))
         with scope.loop(self._chunks) as chunk:
             place = ix.linearize((chunk, b, line), (self._chunks, batch, count))
             scope.assign(total, apply("add", total, scope.load(self._squares, place)))
