@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from backend_c.ir.loop_ir import Expr, Statement
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import Expr, Let, Load, Statement, Store, parts, variables
 
 
 class BlockSize(NamedTuple):
@@ -47,3 +48,30 @@ class Block:
         del self.statements[size.statements :]
         for key in list(islice(self.values, size.values, None)):
             del self.values[key]
+
+    def group_accesses(self) -> None:
+        """Put the loads from each array first, by their places, and stores last; if the block reads
+        nothing that kernels write, and opens no other block.
+
+        Of loads or stores of rows of two to four elements compilers make those of whole vectors,
+        and shuffle these. gcc 12 does so in half the time where a row is read from its first
+        element on.
+        """
+        statements = self.statements
+        reads = (part for part in parts(statements) if isinstance(part, Load))
+        is_plain = all(isinstance(statement, Let | Store) for statement in statements)
+        if not is_plain or any(load.array.mutable for load in reads):
+            return
+        bound = {s.variable.name for s in statements if isinstance(s, Let)}
+        arrays: dict[str, int] = {}
+
+        def place(statement: Statement) -> tuple[int, int, int]:
+            if isinstance(statement, Store):
+                return 2, 0, 0
+            load = statement.value if isinstance(statement, Let) else None
+            if not isinstance(load, Load) or not bound.isdisjoint(variables(load.offset)):
+                return 1, 0, 0
+            first = arrays.setdefault(load.array.name, len(arrays))
+            return 0, first, ix.affine_form(load.offset)[1]
+
+        statements.sort(key=place)  # what has one place keeps its order

@@ -94,6 +94,7 @@ def _write_out(scope: Scope, quotients: int, kind: str, radix: int, write: Write
         start = ix.multiply(quotient, radix)
         for digit in range(radix):
             write(ix.add(start, digit))
+        scope.innermost.group_accesses()
 
 
 def _row_of_choices(loop: Loop, periods: set[int]) -> int:

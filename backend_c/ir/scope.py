@@ -232,8 +232,8 @@ class Scope:
         return len(self._blocks) == 1 and not self.is_inside_element
 
     @property
-    def innermost(self) -> object:
-        """Return the identity of the innermost open block."""
+    def innermost(self) -> Block:
+        """Return the innermost open block."""
         return self._blocks[-1]
 
     # Statements
