@@ -21,6 +21,10 @@ from backend_c.kernels.parts.contraction.contraction_loops import (
     integer_loops,
 )
 from backend_c.kernels.parts.contraction.exact_scalar_contraction import ExactScalarContraction
+from backend_c.kernels.parts.contraction.exact_small_contraction import (
+    ExactSmallContraction,
+    pays,
+)
 from backend_c.kernels.parts.contraction.factors import Factors, dot_factors
 from backend_c.kernels.parts.contraction.fast_contraction import FastContraction, is_padded
 from backend_c.kernels.parts.contraction.narrow_contraction import NarrowContraction, is_narrow
@@ -245,6 +249,8 @@ def _contract_floats(
         blocks.rounded()
     elif blocks and result is F64 and not is_long and has_tiles(factors):
         blocks.pairs()
+    elif factors.k and is_narrow_sum and pays(factors, types, scope):
+        ExactSmallContraction(factors, types, result, write, scope).emit()
     elif factors.k and is_narrow_sum and is_narrow(factors):
         NarrowContraction(factors, types, result, write, scope).emit()
     elif factors.k and is_narrow_sum:

@@ -26,7 +26,7 @@ from backend_c.kernels.parts.contraction.strided_access import (
     has_batches_side_by_side,
     has_lines_side_by_side,
 )
-from backend_c.kernels.parts.contraction.tiled_contraction import COLUMNS, ROWS
+from backend_c.kernels.parts.contraction.tiled_contraction import COLUMNS, padded_results
 from backend_c.kernels.parts.reduction.exact_lane_sums import Add, LaneSums, Over
 from backend_c.kernels.parts.reduction.exact_sum import decide_rounding
 from hlo.types import F64, PRED, ElementType
@@ -42,8 +42,7 @@ _Place = tuple[Expr, Expr, Expr]
 
 def is_narrow(factors: Factors) -> bool:
     """Return whether tiles of the result would be mostly empty."""
-    padded = -(-factors.m // ROWS) * ROWS * -(-factors.n // COLUMNS) * COLUMNS
-    return padded >= _WASTE * factors.m * factors.n
+    return padded_results(factors) >= _WASTE * factors.m * factors.n
 
 
 class NarrowContraction:

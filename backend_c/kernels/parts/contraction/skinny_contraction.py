@@ -188,8 +188,8 @@ class SkinnyContraction:
 
     @property
     def _together(self) -> int:
-        """The number of lines of a group."""
-        return max(1, _SUMS // self.few)
+        """The number of lines of a group, which share what is read of the vectors."""
+        return 1 if self.is_single else max(1, _SUMS // self.few)
 
     def _groups(self, start: Expr, groups: int, together: int) -> None:
         """Write a loop over groups of lines, whose results are stored as soon as they are known."""

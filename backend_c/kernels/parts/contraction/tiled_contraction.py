@@ -31,6 +31,11 @@ _CACHED = 1 << 20  # packed factors: 8 MB, of which a thread's share still is in
 _PRODUCTS = 32
 
 
+def padded_results(factors: Factors) -> int:
+    """Return how many results whole tiles have, those beyond the last row and column included."""
+    return -(-factors.m // ROWS) * ROWS * -(-factors.n // COLUMNS) * COLUMNS
+
+
 class TiledContraction:
     """Write one exact contraction of f32 and narrower factors, tile by tile."""
 

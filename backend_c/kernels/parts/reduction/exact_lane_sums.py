@@ -12,11 +12,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from backend_c.ir import index as ix
 from backend_c.ir.element import widened
-from backend_c.ir.loop_ir import Array, Constant, Expr, Variable
+from backend_c.ir.loop_ir import Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.reduction.exact_sum import Addend, accumulated, decide_rounding
+from backend_c.kernels.parts.reduction.exact_sum import Addend, accumulated
+from backend_c.kernels.parts.reduction.rounded_lanes import BoundedSums, rounded_lanes
 from backend_c.kernels.parts.reduction.window_lanes import LaneRange
-from hlo.types import F64, PRED, ElementType
+from hlo.types import F64, ElementType
 
 # Opens a loop over a range of lanes, or over all of them.
 Over = Callable[[LaneRange | None], AbstractContextManager[Expr]]
@@ -81,31 +82,12 @@ class LaneSums:
             self._scope.store(sizes, lane, size)
 
         self._addends(lanes_of(self._scope, self._lanes), add)
-        self._decide(element_type, totals, sizes, write)
-
-    def _decide(
-        self,
-        element_type: ElementType,
-        totals: Array,
-        sizes: Array,
-        write: Callable[[Expr, Expr], None],
-    ) -> None:
-        """Write the rounding of all lanes, and recompute those in doubt in superaccumulators."""
-        scope = self._scope
-        results = scope.local(element_type, self._width)
-        doubts = scope.local(F64, self._width)  # as wide as what it comes from, for the vectors
-        with scope.loop(self._lanes, "lanes") as lane:
-            sums = scope.load(totals, lane), scope.load(sizes, lane), self._count
-            result, decided = decide_rounding(scope, element_type, self._init(lane), sums)
-            no_doubt = Constant(F64, 0.0), Constant(F64, 1.0)
-            scope.store(doubts, lane, apply("select", decided, *no_doubt, type=F64))
-            scope.store(results, lane, result)
-        with scope.loop(self._lanes, "independent") as lane:
-            doubt = scope.load(doubts, lane)
-            with scope.when(apply("compare-NE", doubt, Constant(F64, 0.0), type=PRED)):
-                scope.store(results, lane, self._exact(lane, element_type))
-        with scope.loop(self._lanes, "lanes") as lane:
-            write(lane, scope.load(results, lane))
+        sums = BoundedSums(totals, sizes, self._count, self._init, self._lanes)
+        results = rounded_lanes(
+            self._scope, element_type, sums, lambda lane: self._exact(lane, element_type)
+        )
+        with self._scope.loop(self._lanes, "lanes") as lane:
+            write(lane, self._scope.load(results, lane))
 
     def _exact(self, lane: Expr, element_type: ElementType) -> Expr:
         """Return the sum of one lane in a superaccumulator."""
