@@ -33,7 +33,7 @@ from backend_c.ir.loop_ir import (
     parts,
 )
 from backend_c.ir.settings import Numerics
-from backend_c.render.elementary_functions import is_long, lines_of
+from backend_c.render.elementary_functions import is_long, lanes_function, lines_of
 from backend_c.render.loop_distribution import Distribution, Points
 from backend_c.render.loop_stages import Item, Lanes, Point
 from backend_c.render.operations import f64_function
@@ -126,7 +126,7 @@ class _Calls(Points):
             return value
         given = tuple(o if o.type is F64 else Apply("widen", (o,), F64) for o in value.operands)
         result = self.result(F64)
-        call = _Call((name,), given, (result,))
+        call = _Call((lanes_function(name, value.type),), given, (result,))
         places = [n for n, item in enumerate(self.items) if _is_shared(item, call)]
         for n in places:
             other = self.items[n]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from backend_c.render.branches import with_branches
+from backend_c.render.conversions import rounded_from_f64
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.elementary_machine import (
     CFloatMachine,
@@ -29,6 +30,7 @@ from hlo.elementary.fast import (
     evaluate_fast,
     evaluate_fast_f64,
 )
+from hlo.types import ELEMENT_TYPES, F64, ElementType
 
 _RUNTIME = ("sqrt", "sqrt_f64")  # IEEE's own operation: runtime/hlo_float.h has it
 _CALL = re.compile(r"\bhlo_(\w+)\(")
@@ -38,6 +40,20 @@ _LONG = (
 )
 # Functions of ``fast`` that have a sequence for small operands, and the exact one for the others.
 _IN_TWO_PASSES = {f"{one.of}_f64_fast": one for one in BOUNDED_F64}
+# Functions whose exact sequence is long, also for narrow types, and takes ten times as long as the
+# fast one of f64. Arrays of results for a narrow type are of the latter, but for results so near to
+# where a rounding changes that its error may decide.
+_QUICK = frozenset({"atan2", "power"})
+_ROUNDED_LANES = re.compile(rf"({'|'.join(sorted(_QUICK))})_to_(\w+)_lanes")
+# Relative to a result: 16 units in the last place of f64, of which the fast sequences err by less
+# than one (``docs/proofs.md``).
+_QUICK_ERROR = 2.0**-48
+
+
+def lanes_function(name: str, element_type: ElementType) -> str:
+    """Return the name of the function of f64 whose array version is called for results that are
+    then rounded to a type: HLO_NAME_lanes."""
+    return f"{name}_to_{element_type}" if name in _QUICK and element_type is not F64 else name
 
 
 def definitions(body: str, dialect: Dialect) -> str:
@@ -51,7 +67,9 @@ def definitions(body: str, dialect: Dialect) -> str:
     for name in dict.fromkeys(match[1] for match in _CALL.finditer(body)):
         if name.endswith("_lanes"):
             functions = name.removesuffix("_lanes").split("_and_")
-            if all(name in _IN_TWO_PASSES or _is_sequence(name) for name in functions):
+            if rounded := _ROUNDED_LANES.fullmatch(name):
+                texts |= dict.fromkeys(_rounded_parts(rounded[1], ELEMENT_TYPES[rounded[2]]))
+            elif all(name in _IN_TWO_PASSES or _is_sequence(name) for name in functions):
                 parts = itertools.chain(*map(_elements, functions))
                 texts |= dict.fromkeys([*parts, _procedure_of_lanes(*functions)])
         elif name in _IN_TWO_PASSES or (dialect is OPENMP and is_long(name)):
@@ -193,6 +211,52 @@ def _two_passes(near: Sequence[Bounded], results: Sequence[str]) -> list[str]:
         ),
         "    }",
     ]
+
+
+def _rounded_parts(name: str, element_type: ElementType) -> list[str]:
+    """Render the array version of a function for results of a narrow type, and what it calls."""
+    quick = _fast_f64_function(name, "HLO_FUNCTION")
+    return [
+        quick,
+        _element(name),
+        _procedure(name),
+        _procedure_of_rounded_lanes(name, element_type),
+    ]
+
+
+@cache
+def _procedure_of_rounded_lanes(name: str, element_type: ElementType) -> str:
+    """Render the array version of a function by its fast sequence, and by the exact one where the
+    former leaves two results of a type; both agree on which results are NaN."""
+    operands = _OPERANDS[: elementary.FUNCTIONS[name].arity]
+    arrays = ", ".join(f"double *HLO_RESTRICT {one}" for one in (*operands, "result_0"))
+    elements = ", ".join(f"{one}[i]" for one in operands)
+    ends = (f"(quick * {1 + sign * _QUICK_ERROR!r})" for sign in (-1, 1))
+    least, most = (rounded_from_f64(end, element_type) for end in ends)
+    lines = [
+        f"HLO_PROCEDURE void hlo_{name}_to_{element_type}_lanes({arrays}, int64_t n) {{",
+        "    const int64_t whole = (n + 7) & ~(int64_t)7;",
+        "    int64_t in_doubt = 0;",
+        # The padding is uninitialised memory: 1.0 is never in doubt.
+        "    for (int64_t i = n; i < whole; ++i) {",
+        *(f"        {one}[i] = 1.0;" for one in operands),
+        "    }",
+        "    #pragma omp simd reduction(+ : in_doubt)",
+        "    for (int64_t i = 0; i < whole; ++i) {",
+        f"        const double quick = hlo_{name}_f64_fast({elements});",
+        "        result_0[i] = quick;",
+        f"        in_doubt += (quick == quick) & ({least} != {most});",
+        "    }",
+        "    for (int64_t i = 0; i < n && in_doubt; ++i) {",
+        "        const double quick = result_0[i];",
+        f"        if ((quick == quick) & ({least} != {most})) {{",
+        f"            result_0[i] = hlo_{name}({elements});",
+        "        }",
+        "    }",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
 
 
 @cache  # as many as there are functions
