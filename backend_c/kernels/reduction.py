@@ -20,6 +20,7 @@ from backend_c.ir.strip import Strip
 from backend_c.kernels.parts.reduction.arg_extremum import ArgExtremum
 from backend_c.kernels.parts.reduction.combiner import apply_combiner
 from backend_c.kernels.parts.reduction.exact_column_sums import ColumnSums
+from backend_c.kernels.parts.reduction.exact_lane_sums import Add, LaneSums, Over
 from backend_c.kernels.parts.reduction.exact_sum import exact_sum, exact_sum_in_blocks
 from backend_c.kernels.parts.reduction.monoids import monoid_of
 from backend_c.kernels.parts.reduction.reordered_reduction import (
@@ -35,6 +36,7 @@ __all__ = ["reduce"]
 # roundings in doubt (a hundredth of them at 2**15 normal numbers).
 _LONG = 1 << 14
 _BLOCK = 1 << 12
+_LANES, _FEWEST_LANES = 64, 8  # results whose short sums are added up side by side
 _MOST_STEPS = 128  # instructions of a fold that is written out
 
 
@@ -224,9 +226,9 @@ class _Reduction:
     def exact(self, dims: tuple[int, ...], write: Writer) -> None:
         """Write the exact sum of the init and the elements of each result, rounded once.
 
-        One by one on a target without lanes. Else in four ways: by columns where neighbours in
-        memory belong to different results, or few of them to one, in blocks where sums are long,
-        else one loop per result.
+        One by one on a target without lanes. Else in five ways: written out where results have few
+        elements, by columns where neighbours in memory belong to different results, or few of them
+        to one, in blocks where sums are long, else one loop per result.
         """
         if self.scope.settings.is_scalar:
             with self.scope.over(dims) as kept:
@@ -237,6 +239,9 @@ class _Reduction:
         first = "parallel" if results == 1 and self.trip >= self.scope.settings.grain else "serial"
         # Blocks and strips need extents that are known now.
         is_static = not self.inputs[0].sizes
+        if is_static and self._has_short_sums(dims):
+            self._short_sums(dims, write)
+            return
         if is_static and self._by_columns(dims):
             sums = ColumnSums(self.scope, dims, self._reduced_dims(), self._element, self.inits[0])
             sums.emit(write)
@@ -260,6 +265,35 @@ class _Reduction:
         """Return whether the elements are added in accumulators, one result at a time."""
         element_type = self.inputs[0].shape.element_type
         return element_type.is_complex or element_type is F64
+
+    def _has_short_sums(self, dims: tuple[int, ...]) -> bool:
+        """Return whether each of many neighbouring results has a few elements, whose sum is written
+        out: a row, or a vector of three."""
+        is_here = self.scope.settings.has_lanes and not self.scope.is_inside_element
+        is_many = bool(dims) and dims[-1] >= _FEWEST_LANES
+        return is_here and is_many and not self._is_wide and 1 < self.trip <= nest.FEW
+
+    def _short_sums(self, dims: tuple[int, ...], write: Writer) -> None:
+        """Write short sums with neighbouring results in lanes."""
+        (operand,), (init,), scope = self.inputs, self.inits, self.scope
+        width = min(dims[-1], _LANES)
+        strips = -(-dims[-1] // width)
+        with nest.outer(scope, (*dims[:-1], strips), self.trip * width) as (*outer, strip):
+            first = scope.bind(ix.multiply(strip, width))
+            count = scope.bind(ix.clamp(0, ix.subtract(dims[-1], first), width))
+
+            def kept(lane: Expr) -> tuple[Expr, ...]:
+                return (*outer, ix.add(first, lane))
+
+            def addends(over: Over, add: Add) -> None:
+                with over(None) as lane:
+                    for reduced in itertools.product(*map(range, self._reduced_dims())):
+                        place = [ix.constant(one) for one in reduced]
+                        add(lane, scope.bind(operand.at(*self.index(kept(lane), place))), None)
+
+            most = ix.constant(self.trip + 1)
+            sums = LaneSums(scope, lambda lane: init.at(), count, width, most, addends, short=True)
+            sums.emit(operand.shape.element_type, lambda lane, value: write(kept(lane), (value,)))
 
     def _above_runs(self) -> tuple[int, ...]:
         """Return the reduced dimensions above short runs of neighbours (:func:`above_short_runs`),

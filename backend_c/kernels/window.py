@@ -37,6 +37,7 @@ from hlo.types import F64, PRED, ArrayShape
 __all__ = ["reduce_window", "select_and_scatter"]
 
 _WIDTH = 64  # lanes whose totals stay in the first cache
+_SHORT = 16  # elements of a window, of which many an exact sum is a tie between two results
 # From so many elements on, a window that grows is added up as one running sum. Rounding that at
 # each position costs as much as so many additions in lanes.
 _RUNNING = 64
@@ -202,7 +203,13 @@ class _Fold:
 
             most = ix.constant(self._windows.elements + 1)
             sums = LaneSums(
-                self._scope, lambda lane: init.at(), lanes.size, self._width, most, addends
+                self._scope,
+                lambda lane: init.at(),
+                lanes.size,
+                self._width,
+                most,
+                addends,
+                short=self._windows.elements <= _SHORT,
             )
             sums.emit(
                 operand.shape.element_type,

@@ -13,6 +13,7 @@ from backend_c.ir.settings import Numerics, launched, threaded
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import CUDA, OPENMP
 from backend_c.render.translation_units import render_plan
+from hlo.types import ELEMENT_TYPES
 
 
 def _largest(n: int, length: int) -> str:
@@ -106,6 +107,54 @@ def test_columns_of_few_and_few_columns(dims: tuple[int, ...], reduced: int) -> 
     drawn = np.random.default_rng(0).integers(-9, 9, dims).astype(np.float32)
     result = backend_c.compile(module, numerics="fast")(drawn)
     assert np.asarray(result).tobytes() == (drawn.sum(reduced) + np.float32(0.5)).tobytes()
+
+
+_EXACT_SUM = """HloModule m
+add {{
+  a = {type}[] parameter(0)
+  b = {type}[] parameter(1)
+  ROOT s = {type}[] add(a, b)
+}}
+ENTRY main {{
+  x = {type}[{dims}] parameter(0)
+  init = {type}[] parameter(1)
+  y = {type}[{dims}] multiply(x, x)
+  z = {type}[{dims}] subtract(y, x)
+  r = {type}[{kept}] reduce(z, init), dimensions={{{reduced}}}, to_apply=add
+  ROOT n = {type}[{kept}] negate(r)
+}}
+"""
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("element_type", ["f32", "bf16", "f16"])
+@pytest.mark.parametrize(
+    ("dims", "reduced"),
+    [((70, 3), (1,)), ((2, 130, 2, 2), (2, 3)), ((8, 64), (0,)), ((3, 9, 2), (0, 2))],
+)
+def test_exact_sums_of_few(
+    element_type: str, dims: tuple[int, ...], reduced: tuple[int, ...]
+) -> None:
+    """Sums that cancel, are ties, negative zeros or not finite, beside those of many binades."""
+    random, dtype = np.random.default_rng(len(dims)), ELEMENT_TYPES[element_type].numpy
+    few = random.choice(
+        [-1, 2, 1 + 2**-7, 2.0**-12, 0, -0.0, np.inf, np.nan], size=dims, p=[0.16] * 6 + [0.02] * 2
+    )
+    many = random.standard_normal(dims) * 2.0 ** random.integers(-7, 7, dims)
+    kept = [extent for d, extent in enumerate(dims) if d not in reduced]
+    texts = {
+        name: ",".join(map(str, one))
+        for name, one in (("dims", dims), ("kept", kept), ("reduced", reduced))
+    }
+    text = _EXACT_SUM.format(type=element_type, **texts)
+    for values, init in ((few, -0.0), (many, 0.375)):
+        assert_same_bits(text, values.astype(dtype), np.asarray(init, dtype))
+
+
+def test_exact_sums_of_few_are_in_lanes() -> None:
+    program = hlo.parse(_SUM.format(dims="100,3", kept="100", reduced=1))
+    sources = render_plan(lowered(program, threaded(Numerics.EXACT)), OPENMP).sources
+    assert "hlo_sum_decided_f32(t" in "".join(sources.values())  # an array of totals, not one
 
 
 def test_columns_of_few_are_one_loop() -> None:

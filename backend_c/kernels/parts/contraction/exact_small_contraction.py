@@ -60,7 +60,7 @@ class ExactSmallContraction:
             self._sums.add_up(rows, keep)
             sums = BoundedSums(
                 totals,
-                magnitudes,
+                lambda lane: scope.load(magnitudes, lane),
                 ix.constant(factors.k + 1),
                 lambda lane: Constant(self._result, 0.0),  # a dot starts at +0
                 ix.multiply(rows.number, columns),

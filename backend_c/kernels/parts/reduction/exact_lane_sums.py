@@ -17,7 +17,7 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.reduction.exact_sum import Addend, accumulated
 from backend_c.kernels.parts.reduction.rounded_lanes import BoundedSums, rounded_lanes
 from backend_c.kernels.parts.reduction.window_lanes import LaneRange
-from hlo.types import F64, ElementType
+from hlo.types import F64, PRED, ElementType
 
 # Opens a loop over a range of lanes, or over all of them.
 Over = Callable[[LaneRange | None], AbstractContextManager[Expr]]
@@ -40,10 +40,22 @@ def lanes_of(scope: Scope, lanes: Expr) -> Over:
     return over
 
 
+_ZERO = Constant(F64, 0.0)
+
+
+def _rounded_off(scope: Scope, before: Expr, addend: Expr, total: Expr) -> Expr:
+    """Return what rounding takes off an addition, exactly: ``before + addend - total``."""
+    part = scope.bind(apply("subtract", total, before))
+    rest = apply("subtract", before, apply("subtract", total, part))
+    return apply("add", rest, apply("subtract", addend, part))
+
+
 class LaneSums:
     """Write exact sums, one per lane, of ``init(lane)`` and the addends, ``count`` at most.
 
-    There are ``lanes`` lanes, at most ``width``.
+    There are ``lanes`` lanes, at most ``width``. Of ``short`` sums what additions round off is
+    added up, too (Knuth's TwoSum): few numbers of similar size often have an exact sum right
+    between two results, a tie that no bound but 0 decides.
     """
 
     def __init__(
@@ -54,7 +66,10 @@ class LaneSums:
         width: int,
         count: Expr,
         addends: LaneAddends,
+        *,
+        short: bool = False,
     ) -> None:
+        self._short = short
         self._scope, self._init, self._addends = scope, init, addends
         self._lanes, self._width, self._count = lanes, width, count
 
@@ -65,29 +80,44 @@ class LaneSums:
             with self._scope.loop(self._lanes, "independent") as lane:
                 write(lane, self._exact(lane, element_type))
             return
-        totals, sizes = (self._scope.local(F64, self._width) for _ in range(2))
-        with self._scope.loop(self._lanes, "lanes") as lane:
-            start = self._scope.bind(apply("widen", self._init(lane), type=F64))
-            self._scope.store(totals, lane, start)
-            self._scope.store(sizes, lane, apply("abs", start))
+        scope = self._scope
+        totals, sizes, errors = (scope.local(F64, self._width) for _ in range(3))
+        with scope.loop(self._lanes, "lanes") as lane:
+            start = scope.bind(apply("widen", self._init(lane), type=F64))
+            scope.store(totals, lane, start)
+            scope.store(sizes, lane, apply("abs", start))
+            if self._short:
+                scope.store(errors, lane, _ZERO)
 
         def add(lane: Expr, value: Expr, condition: Expr | None) -> None:
             wide = widened(value)
             if condition is not None:  # adding -0 changes nothing
                 wide = apply("select", condition, wide, Constant(F64, -0.0), type=F64)
-            wide = self._scope.bind(wide)
-            total = apply("add", self._scope.load(totals, lane), wide)
-            self._scope.store(totals, lane, total)
-            size = apply("add", self._scope.load(sizes, lane), apply("abs", wide))
-            self._scope.store(sizes, lane, size)
+            wide, before = scope.bind(wide), scope.bind(scope.load(totals, lane))
+            total = scope.bind(apply("add", before, wide))
+            scope.store(totals, lane, total)
+            scope.store(sizes, lane, apply("add", scope.load(sizes, lane), apply("abs", wide)))
+            if self._short:
+                error = apply("abs", _rounded_off(scope, before, wide, total))
+                scope.store(errors, lane, apply("add", scope.load(errors, lane), error))
 
-        self._addends(lanes_of(self._scope, self._lanes), add)
-        sums = BoundedSums(totals, sizes, self._count, self._init, self._lanes)
+        def magnitude(lane: Expr) -> Expr:
+            size = scope.load(sizes, lane)
+            if not self._short:
+                return size
+            is_exact = apply("compare-EQ", scope.load(errors, lane), _ZERO, type=PRED)
+            return scope.bind(apply("select", is_exact, _ZERO, size, type=F64))
+
+        self._addends(lanes_of(scope, self._lanes), add)
+        # A total that is 0 has the sign of the sum: it began at the init, and -0 + -0 is -0.
+        zero = Constant(element_type, 0.0)
+        init = (lambda lane: zero) if self._short else self._init
+        sums = BoundedSums(totals, magnitude, self._count, init, self._lanes)
         results = rounded_lanes(
-            self._scope, element_type, sums, lambda lane: self._exact(lane, element_type)
+            scope, element_type, sums, lambda lane: self._exact(lane, element_type)
         )
-        with self._scope.loop(self._lanes, "lanes") as lane:
-            write(lane, self._scope.load(results, lane))
+        with scope.loop(self._lanes, "lanes") as lane:
+            write(lane, scope.load(results, lane))
 
     def _exact(self, lane: Expr, element_type: ElementType) -> Expr:
         """Return the sum of one lane in a superaccumulator."""

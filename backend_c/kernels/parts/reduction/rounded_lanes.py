@@ -18,11 +18,11 @@ _NO_DOUBT, _DOUBT = Constant(F64, 0.0), Constant(F64, 1.0)
 
 
 class BoundedSums(NamedTuple):
-    """Hold sums of ``lanes`` lanes: f64 totals from ``init(lane)`` on, those of magnitudes, and the
-    number of roundings that an addend went through."""
+    """Hold sums of ``lanes`` lanes: f64 totals from ``init(lane)`` on, ``magnitude(lane)``, that of
+    magnitudes, or 0 of an exact total, and the number of roundings that an addend went through."""
 
     totals: Array
-    magnitudes: Array
+    magnitude: Callable[[Expr], Expr]
     roundings: Expr
     init: Callable[[Expr], Expr]
     lanes: Expr
@@ -37,7 +37,7 @@ def rounded_lanes(
     doubts = scope.local(F64, elements)  # as wide as what it comes from, for the vectors
     in_doubt = scope.mutable(F64, _NO_DOUBT)
     with scope.loop(sums.lanes, "lanes", (in_doubt,)) as lane:
-        parts = scope.load(sums.totals, lane), scope.load(sums.magnitudes, lane), sums.roundings
+        parts = scope.load(sums.totals, lane), sums.magnitude(lane), sums.roundings
         result, decided = decide_rounding(scope, element_type, sums.init(lane), parts)
         doubt = scope.bind(apply("select", decided, _NO_DOUBT, _DOUBT, type=F64))
         scope.store(doubts, lane, doubt)
