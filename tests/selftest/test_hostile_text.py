@@ -280,7 +280,7 @@ UNITS = [
 ]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("place", PLACES)
 def test_time_is_linear_in_what_repeats(place: str) -> None:
     slow = []

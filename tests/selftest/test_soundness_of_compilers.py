@@ -177,7 +177,8 @@ def test_every_option() -> None:
 def test_options_take_turns(most: int) -> None:
     """In as many programs as there are turns each set of options comes up, the default most
     often."""
-    turns = [[one.name for one in of_xla(XLA(), n, most)] for n in range(3 * 4 * 31)]
+    peer = XLA()
+    turns = [[one.name for one in of_xla(peer, n, most)] for n in range(3 * 4 * 31)]
     assert all(len(set(names)) == len(names) <= most for names in turns)
     times = Counter(name for names in turns for name in names)
     assert len(times) == (XLA_SETS if most else 0)

@@ -13,6 +13,7 @@ from interp.envelope.evaluation import Enclosed, enclose
 from selftest.uncertain_operands import OPCODES, escapes, main
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_legal_results_are_enclosed(opcode: str) -> None:
     for seed in range(2):

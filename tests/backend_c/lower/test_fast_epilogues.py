@@ -118,6 +118,7 @@ def integers(module: Module) -> Iterator[Array]:
         yield draw.integers(-1, 2, p.shape.dims).astype(p.shape.element_type.numpy)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("types", TYPES, ids="-".join)
 def test_what_follows_a_contraction_is_stored_with_it(types: Types) -> None:
     for name in CONTRACTIONS:

@@ -74,6 +74,7 @@ def run(directory: Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_whole_project_gives_the_recorded_bits(name: str, tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ def drawn() -> list[Case]:
     return [case for number in range(3) for case in cases(Plan(11, ("rewrites",), 10), number)]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", REWRITES)
 def test_every_bit_is_kept(name: str, drawn: list[Case]) -> None:
     for number, case in enumerate(drawn):

@@ -127,6 +127,7 @@ def test_gradients_of_samples_are_slopes(padding: int) -> None:
         assert not beyond[1].any()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("kind", "half"), [("bilinear", 1), ("bicubic", 2), ("lanczos", 3)])
 @pytest.mark.parametrize(("size", "count"), [(17, 5), (9, 8), (4, 11)])
 def test_an_antialiased_interpolation_averages_as_much_as_it_shrinks(

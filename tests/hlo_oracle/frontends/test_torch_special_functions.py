@@ -30,6 +30,7 @@ def numbers(low: float, high: float) -> Any:
     return np.random.default_rng(0).uniform(low, high, 400)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("name", "function"),
     [
@@ -72,6 +73,7 @@ def test_scaled_complements_of_the_error_function_do_not_underflow() -> None:
     assert np.allclose(of("special_erfcx", x), expected, rtol=1e-14, atol=0, equal_nan=True)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "function"),
     [

@@ -86,6 +86,7 @@ def _check(opcode: str, operands: Operands, budget: Budget, **attributes: Any) -
         pytest.fail(f"{told} is not in {found} ({len(wrong)} in all)")
 
 
+@pytest.mark.sampled(45)
 @BUDGETS
 @pytest.mark.parametrize("opcode", sorted(ALIKE))
 def test_operands_of_one_type(opcode: str, budget: Budget) -> None:
