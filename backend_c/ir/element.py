@@ -7,7 +7,8 @@ that computes is a fused producer (the prologue of a contraction). A :class:`Wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from backend_c.ir import index as ix
@@ -62,6 +63,23 @@ class Patch:
     operand: Element
     update: Element
     firsts: tuple[Expr, ...]
+
+
+def boxes_beside(patch: Patch) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield the first indices and the dims of the boxes that a patch leaves as they are; one of the
+    whole array where its place is not known, or it replaces less than half of it."""
+    dims, window = patch.operand.shape.dims, patch.update.shape.dims
+    whole = (0,) * len(dims)
+    known = [ix.value_of(first) for first in patch.firsts]
+    firsts = tuple(first for first in known if first is not None)
+    is_large = 2 * math.prod(window) >= math.prod(dims)
+    if len(firsts) < len(dims) or patch.update.sizes or not is_large:
+        yield whole, dims
+        return
+    for d, (first, size, extent) in enumerate(zip(firsts, window, dims, strict=True)):
+        for start, length in ((0, first), (first + size, extent - first - size)):
+            if length:
+                yield (*firsts[:d], start, *whole[d + 1 :]), (*window[:d], length, *dims[d + 1 :])
 
 
 @dataclass(frozen=True)

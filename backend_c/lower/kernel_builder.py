@@ -17,6 +17,7 @@ from backend_c.ir.element import (
     Patch,
     Value,
     Writer,
+    boxes_beside,
     claimed,
     memoised,
 )
@@ -204,10 +205,13 @@ class KernelBuilder:
         if self._is_patch:
             _write_patch(scope, patch, writer, cost)
             return
-        # A choice at each element takes clamped indices: no lanes. So the array, then its window.
+        # A choice at each element takes clamped indices: no lanes. So what is beside the window, or
+        # the whole array, then the window.
         if patch is not None and patch.operand.array is not None:
-            with loops(scope, patch.operand.shape.dims, 1) as index:
-                writer(index, (patch.operand.at(*index),))
+            for firsts, dims in boxes_beside(patch):
+                with loops(scope, dims, 1) as index:
+                    there = tuple(map(ix.add, firsts, index))
+                    writer(there, (patch.operand.at(*there),))
             _write_patch(scope, patch, writer, cost)
             return
         if self._rows_by_name:
