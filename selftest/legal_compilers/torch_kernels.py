@@ -225,7 +225,9 @@ class TorchKernels:
             takes = len(types) == 1 and types <= set(_FLOATS) and lhs.size and rhs.size
             finite = takes and np.isfinite(lhs).all() and np.isfinite(rhs).all()
             rank = len(window.dimensions)
+            extents = [lhs.shape[dimension] for dimension in dim_labels.input_spatial]
             spatial = 1 <= rank <= _LONGEST_CONVOLUTION and 0 not in shape.dims
+            spatial = spatial and _is_cut_within(extents, window)
             if not (finite and spatial) or dilated or batch_group_count > 1:
                 groups = {
                     "feature_group_count": feature_group_count,
@@ -341,6 +343,15 @@ class TorchKernels:
 
 def _padding(d: WindowDimension) -> tuple[int, int]:
     return d.padding_low, d.padding_high
+
+
+def _is_cut_within(extents: Sequence[int], window: Window) -> bool:
+    """Test for negative padding that takes elements of the operand alone: PyTorch cuts before it
+    pads, so it cannot cut what it pads with."""
+    return all(
+        extent + min(d.padding_low, 0) + min(d.padding_high, 0) >= 0
+        for extent, d in zip(extents, window.dimensions, strict=True)
+    )
 
 
 def _slides(window: Window, operand: Array) -> bool:

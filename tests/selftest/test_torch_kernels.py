@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hlo
+import interp
 from fuzz.reducer.search import Case
 from hlo.walk import column
 from selftest.legal_compilers import torch_kernels
@@ -86,3 +87,24 @@ def test_each_kernel_is_legal() -> None:
     found = examined(Case(module, arrays), of_torch())
     assert len(found.judged) == 1 and not found.wrong()
     TorchKernels()(module, *arrays)
+
+
+@pytest.mark.skipif(not has_torch(), reason="PyTorch is not installed")
+@pytest.mark.parametrize(
+    ("extent", "padding"), [(1, "2_-2"), (1, "-2_2"), (1, "-1_3"), (3, "0_-2")]
+)
+def test_negative_padding_that_cuts_other_padding(extent: int, padding: str) -> None:
+    """PyTorch cuts before it pads: of one element it cannot cut two."""
+    result = extent + sum(map(int, padding.split("_")))
+    module = hlo.parse(f"""HloModule m
+ENTRY main {{
+  x = f32[1,{extent},1] parameter(0)
+  w = f32[1,1,1] parameter(1)
+  ROOT c = f32[1,{result},1] convolution(x, w), window={{size=1 pad={padding}}},
+    dim_labels=b0f_0io->b0f
+}}
+""")
+    x = np.arange(1, extent + 1, dtype=np.float32).reshape(1, extent, 1)
+    w = np.full((1, 1, 1), 2, np.float32)
+    expected = interp.evaluate(module, x, w)
+    assert np.array_equal(TorchKernels()(module, x, w), expected)
