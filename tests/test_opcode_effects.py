@@ -140,6 +140,7 @@ def apart(module: Module, seeds: tuple[int, int], ranks: str) -> bool:
     return any(map(differences, alone, both))
 
 
+@pytest.mark.sampled(50)
 # Each rank has a generator of its own.
 @pytest.mark.parametrize("opcode", sorted(set(DRAWN) - having(DONE) - having(STATEFUL)))
 def test_ranks(opcode: str) -> None:

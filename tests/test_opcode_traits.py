@@ -301,6 +301,7 @@ def _with_nan(array: Array, bits: int) -> Array:
     return np.where(where, nan, array).astype(array.dtype)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("opcode", sorted(set(DRAWN) - of_family(RANDOM)))
 def test_reads_bits(opcode: str) -> None:
     """Opcodes with the trait READS_BITS tell one NaN from another, and no other opcode does."""

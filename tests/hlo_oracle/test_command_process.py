@@ -37,6 +37,7 @@ def _environment(unbuffered: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
 
 
+@pytest.mark.sampled(3)
 @needs_full
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", ["--version", "run --help", "run add.hlo"])

@@ -41,6 +41,7 @@ def _of(name: str, choices: Choices) -> Module:
     return builder.module([pattern.generator(builder, shape(choices, TYPES, pattern.accepts))])
 
 
+@pytest.mark.sampled(45)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_pattern_is_valid_and_runs(name: str) -> None:
     drawn = examples(lambda choices: _of(name, choices), 12, name)

@@ -44,6 +44,7 @@ def cases() -> list[Case]:
     return examples(drawn, _COUNT, "oracles")
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", OURS)
 def test_nothing_is_wrong(name: str, cases: list[Case]) -> None:
     cases = cases[-_FEWER.get(name, _COUNT) :]

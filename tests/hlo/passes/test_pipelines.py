@@ -44,6 +44,7 @@ def _require_bits(data: st.DataObject, module: Module) -> None:
     check("backend_c_scalar", run(module, "backend_c_scalar"))
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
 def test_real_programs_stay_valid(path: Path) -> None:
     module = hlo.parse(path.read_text())

@@ -139,6 +139,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("program", _PROGRAMS)
 def test_exact_results_are_inside(program: str) -> None:
     rng = np.random.default_rng(5)
