@@ -40,9 +40,9 @@ _LONG = (
 )
 # Functions of ``fast`` that have a sequence for small operands, and the exact one for the others.
 _IN_TWO_PASSES = {f"{one.of}_f64_fast": one for one in BOUNDED_F64}
-# Functions whose exact sequence is long, also for narrow types, and takes ten times as long as the
-# fast one of f64. Arrays of results for a narrow type are of the latter, but for results so near to
-# where a rounding changes that its error may decide.
+# Functions whose exact sequence takes ten times as long as the fast one of f64, for narrow types,
+# too. Arrays of results that are rounded to a narrow type come from the fast one; where its error
+# may decide the rounding, the exact one computes the element again.
 _QUICK = frozenset({"atan2", "power"})
 _ROUNDED_LANES = re.compile(rf"({'|'.join(sorted(_QUICK))})_to_(\w+)_lanes")
 # Relative to a result: 16 units in the last place of f64, of which the fast sequences err by less

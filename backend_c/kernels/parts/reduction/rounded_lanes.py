@@ -18,8 +18,9 @@ _NO_DOUBT, _DOUBT = Constant(F64, 0.0), Constant(F64, 1.0)
 
 
 class BoundedSums(NamedTuple):
-    """Hold sums of ``lanes`` lanes: f64 totals from ``init(lane)`` on, ``magnitude(lane)``, that of
-    magnitudes, or 0 of an exact total, and the number of roundings that an addend went through."""
+    """Hold sums of ``lanes`` lanes: f64 totals from ``init(lane)`` on; ``magnitude(lane)``, the sum
+    of magnitudes, or 0 where the total is exact; the number of roundings that an addend went
+    through."""
 
     totals: Array
     magnitude: Callable[[Expr], Expr]
