@@ -151,17 +151,25 @@ def _procedure_of_lanes(*names: str) -> str:
     exact = [f"{one.of}_f64" for one in near] or names
     operands = _OPERANDS[: elementary.FUNCTIONS[exact[0]].arity]
     results = [f"result_{k}" for k in range(len(names))]
-    arrays = ", ".join(f"double *HLO_RESTRICT {one}" for one in (*operands, *results))
     elements = ", ".join(f"{one}[i]" for one in operands)
+    loops = _two_passes(near, results) if near else _one_pass(names, results, elements)
+    return _array_version("_and_".join(names), operands, results, loops)
+
+
+def _array_version(
+    name: str, operands: Sequence[str], results: Sequence[str], loops: Sequence[str]
+) -> str:
+    """Render an array version around its loops over the ``whole`` elements, padding included."""
+    arrays = ", ".join(f"double *HLO_RESTRICT {one}" for one in (*operands, *results))
     lines = [
-        f"HLO_PROCEDURE void hlo_{'_and_'.join(names)}_lanes({arrays}, int64_t n) {{",
+        f"HLO_PROCEDURE void hlo_{name}_lanes({arrays}, int64_t n) {{",
         "    const int64_t whole = (n + 7) & ~(int64_t)7;",
-        # The padding is uninitialised memory: 1.0 is within the range of each short sequence, so
-        # that it never makes the second pass run.
+        # The padding is uninitialised memory: 1.0 is within the range of each short sequence, and
+        # its results are in no doubt, so that it never makes a second pass run.
         "    for (int64_t i = n; i < whole; ++i) {",
         *(f"        {one}[i] = 1.0;" for one in operands),
         "    }",
-        *(_two_passes(near, results) if near else _one_pass(names, results, elements)),
+        *loops,
         "}",
         "",
     ]
@@ -229,34 +237,26 @@ def _procedure_of_rounded_lanes(name: str, element_type: ElementType) -> str:
     """Render the array version of a function by its fast sequence, and by the exact one where the
     former leaves two results of a type; both agree on which results are NaN."""
     operands = _OPERANDS[: elementary.FUNCTIONS[name].arity]
-    arrays = ", ".join(f"double *HLO_RESTRICT {one}" for one in (*operands, "result_0"))
     elements = ", ".join(f"{one}[i]" for one in operands)
     ends = (f"(quick * {1 + sign * _QUICK_ERROR!r})" for sign in (-1, 1))
     least, most = (rounded_from_f64(end, element_type) for end in ends)
-    lines = [
-        f"HLO_PROCEDURE void hlo_{name}_to_{element_type}_lanes({arrays}, int64_t n) {{",
-        "    const int64_t whole = (n + 7) & ~(int64_t)7;",
+    is_in_doubt = f"(quick == quick) & ({least} != {most})"
+    loops = [
         "    int64_t in_doubt = 0;",
-        # The padding is uninitialised memory: 1.0 is never in doubt.
-        "    for (int64_t i = n; i < whole; ++i) {",
-        *(f"        {one}[i] = 1.0;" for one in operands),
-        "    }",
         "    #pragma omp simd reduction(+ : in_doubt)",
         "    for (int64_t i = 0; i < whole; ++i) {",
         f"        const double quick = hlo_{name}_f64_fast({elements});",
         "        result_0[i] = quick;",
-        f"        in_doubt += (quick == quick) & ({least} != {most});",
+        f"        in_doubt += {is_in_doubt};",
         "    }",
         "    for (int64_t i = 0; i < n && in_doubt; ++i) {",
         "        const double quick = result_0[i];",
-        f"        if ((quick == quick) & ({least} != {most})) {{",
+        f"        if ({is_in_doubt}) {{",
         f"            result_0[i] = hlo_{name}({elements});",
         "        }",
         "    }",
-        "}",
-        "",
     ]
-    return "\n".join(lines)
+    return _array_version(f"{name}_to_{element_type}", operands, ["result_0"], loops)
 
 
 @cache  # as many as there are functions
