@@ -167,6 +167,22 @@ def outer(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[
 
 
 @contextmanager
+def strips(
+    scope: Scope, dims: tuple[int, ...], width: int, cost: int
+) -> Iterator[tuple[tuple[Expr, ...], Expr, Expr]]:
+    """Open one parallel loop over strips of the last dimension, of at most ``width`` indices, and
+    all indices before it; yield the index before, a strip's first one, and how many it has.
+
+    ``cost`` is the number of operations of a strip.
+    """
+    *before, extent = dims
+    with outer(scope, (*before, -(-extent // width)), cost) as (*index, strip):
+        first = scope.bind(ix.multiply(strip, width))
+        count = scope.bind(ix.clamp(0, ix.subtract(extent, first), width))
+        yield tuple(index), first, count
+
+
+@contextmanager
 def in_shares(
     scope: Scope, dims: tuple[int, ...], shares: int, cost: int
 ) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:

@@ -23,7 +23,7 @@ from backend_c.kernels.parts.contraction.contraction_loops import (
 from backend_c.kernels.parts.contraction.exact_scalar_contraction import ExactScalarContraction
 from backend_c.kernels.parts.contraction.exact_small_contraction import (
     ExactSmallContraction,
-    pays,
+    is_small_for_tiles,
 )
 from backend_c.kernels.parts.contraction.factors import Factors, dot_factors
 from backend_c.kernels.parts.contraction.fast_contraction import FastContraction, is_padded
@@ -249,7 +249,7 @@ def _contract_floats(
         blocks.rounded()
     elif blocks and result is F64 and not is_long and has_tiles(factors):
         blocks.pairs()
-    elif factors.k and is_narrow_sum and pays(factors, types, scope):
+    elif factors.k and is_narrow_sum and is_small_for_tiles(factors, types, scope):
         ExactSmallContraction(factors, types, result, write, scope).emit()
     elif factors.k and is_narrow_sum and is_narrow(factors):
         NarrowContraction(factors, types, result, write, scope).emit()

@@ -277,10 +277,7 @@ class _Reduction:
         """Write short sums with neighbouring results in lanes."""
         (operand,), (init,), scope = self.inputs, self.inits, self.scope
         width = min(dims[-1], _LANES)
-        strips = -(-dims[-1] // width)
-        with nest.outer(scope, (*dims[:-1], strips), self.trip * width) as (*outer, strip):
-            first = scope.bind(ix.multiply(strip, width))
-            count = scope.bind(ix.clamp(0, ix.subtract(dims[-1], first), width))
+        with nest.strips(scope, dims, width, self.trip * width) as (outer, first, count):
 
             def kept(lane: Expr) -> tuple[Expr, ...]:
                 return (*outer, ix.add(first, lane))

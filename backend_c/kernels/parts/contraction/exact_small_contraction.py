@@ -27,7 +27,7 @@ from hlo.types import F64, ElementType
 _ELEMENTS = 512  # of a block of rows: its sums, magnitudes and results stay in the L1 cache
 
 
-def pays(factors: Factors, types: Types, scope: Scope) -> bool:
+def is_small_for_tiles(factors: Factors, types: Types, scope: Scope) -> bool:
     """Return whether matrices are small, and fill at most two thirds of their register tiles."""
     results = factors.m * factors.n
     is_empty = factors.n < COLUMNS and 2 * padded_results(factors) >= 3 * results

@@ -147,11 +147,9 @@ class NarrowContraction:
         """
         scope, factors = self._scope, self._factors
         width = min(extent, _WIDTH)
-        strips = -(-extent // width)
         k_dims = factors.k_dims or (factors.k,)
-        with nest.outer(scope, (*others, strips), factors.k * width) as (one, other, strip):
-            first = scope.bind(ix.multiply(strip, width))
-            count = scope.bind(ix.clamp(0, ix.subtract(extent, first), width))
+        strips = nest.strips(scope, (*others, extent), width, factors.k * width)
+        with strips as ((one, other), first, count):
 
             def at(lane: Expr) -> _Place:
                 return place(one, other, ix.clamp(0, ix.add(first, lane), extent - 1))

@@ -47,11 +47,9 @@ class Rows(NamedTuple):
 @contextmanager
 def blocks_of_rows(scope: Scope, factors: Factors, width: int) -> Iterator[Rows]:
     """Open loops over blocks of ``width`` rows of all batches, which threads share."""
-    blocks = -(-factors.m // width)
     cost = width * factors.n * factors.k
-    with nest.outer(scope, (factors.batch, blocks), cost) as (b, block):
-        first = scope.bind(ix.multiply(block, width))
-        yield Rows(b, first, scope.bind(ix.clamp(0, ix.subtract(factors.m, first), width)))
+    with nest.strips(scope, (factors.batch, factors.m), width, cost) as ((b,), first, count):
+        yield Rows(b, first, count)
 
 
 class RowSums:
@@ -71,11 +69,12 @@ class RowSums:
         self._factors, self._sums, self._scope = factors, sums, scope
         self._width, self._addends = width, addends
         self.lanes = factors.n if scope.is_inside_element else _lanes(factors, sums)
-        # Right factors of a single block of rows are converted on the stack, just before.
-        self._is_converted_there = (
-            factors.m <= width and factors.k * self.lanes <= _ON_STACK and not self._is_in_place
-        )
-        self._right = None if self._is_converted_there else self._converted()
+        self._right: Read | None = None
+        if self._is_in_place:
+            self._right = factors.rhs
+        # Those of a single block of rows are converted on the stack, just before.
+        elif factors.m > width or factors.k * self.lanes > _ON_STACK:
+            self._right = self._converted()
 
     @property
     def elements(self) -> int:
@@ -138,10 +137,8 @@ class RowSums:
         return strides is not None and strides.line == 1 and self.lanes == factors.n
 
     def _converted(self) -> Read:
-        """Return a reader of the right factors, by whole vectors of columns: those beyond the last
-        one are anything. They are written to scratch, step by step, if they are not in place."""
-        if self._is_in_place:
-            return self._factors.rhs
+        """Write the right factors to scratch, step by step; return a reader of whole vectors of
+        columns: those beyond the last one are anything."""
         scope, dims = self._scope, (self._factors.batch, self._factors.k, self.lanes)
         scratch = stored_factors(self._by_step, dims, self._sums, scope)
         return lambda b, n, step: (scope.load(scratch, ix.linearize((b, step, n), dims)), ())

@@ -81,12 +81,13 @@ class LaneSums:
                 write(lane, self._exact(lane, element_type))
             return
         scope = self._scope
-        totals, sizes, errors = (scope.local(F64, self._width) for _ in range(3))
+        totals, sizes = (scope.local(F64, self._width) for _ in range(2))
+        errors = scope.local(F64, self._width) if self._short else None
         with scope.loop(self._lanes, "lanes") as lane:
             start = scope.bind(apply("widen", self._init(lane), type=F64))
             scope.store(totals, lane, start)
             scope.store(sizes, lane, apply("abs", start))
-            if self._short:
+            if errors is not None:
                 scope.store(errors, lane, _ZERO)
 
         def add(lane: Expr, value: Expr, condition: Expr | None) -> None:
@@ -97,13 +98,13 @@ class LaneSums:
             total = scope.bind(apply("add", before, wide))
             scope.store(totals, lane, total)
             scope.store(sizes, lane, apply("add", scope.load(sizes, lane), apply("abs", wide)))
-            if self._short:
+            if errors is not None:
                 error = apply("abs", _rounded_off(scope, before, wide, total))
                 scope.store(errors, lane, apply("add", scope.load(errors, lane), error))
 
         def magnitude(lane: Expr) -> Expr:
             size = scope.load(sizes, lane)
-            if not self._short:
+            if errors is None:
                 return size
             is_exact = apply("compare-EQ", scope.load(errors, lane), _ZERO, type=PRED)
             return scope.bind(apply("select", is_exact, _ZERO, size, type=F64))
