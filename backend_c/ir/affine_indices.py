@@ -58,7 +58,7 @@ class _Indices(RangedRewriting):
                 return self.rewritten(index)
         again = with_operands(value, self.rewritten)
         if isinstance(again, Apply) and again.type is INDEX and again != value:
-            return _folded(again)
+            return ix.refolded(again)
         return again
 
     def _is_inside(self, index: Expr, low: int, high: Expr) -> bool:
@@ -165,16 +165,3 @@ _RULES: dict[str, Callable[..., Expr | None]] = {
     "maximum": _greater,
     "minimum": _less,
 }
-
-
-def _folded(value: Apply) -> Expr:
-    """Rebuild an operation on indices by the folding constructors of :mod:`backend_c.ir.index`."""
-    match value:
-        case Apply("add", (one, other), _):
-            return ix.add(one, other)
-        case Apply("multiply", (one, Constant(_, factor)), _):
-            return ix.multiply(one, int(factor))  # type: ignore[arg-type]
-        case Apply("clamp", (Constant(_, low), one, high), _):
-            return ix.clamp(int(low), one, high)  # type: ignore[arg-type]
-        case _:
-            return value

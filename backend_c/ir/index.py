@@ -288,6 +288,23 @@ def clamp(low: int, expression: Expr, high: Expr | int) -> Expr:
     return Apply("clamp", (constant(low), expression, high_end), INDEX)
 
 
+def refolded(value: Apply) -> Expr:
+    """Rebuild an operation on indices by the constructors above, which fold it if they can."""
+    match value:
+        case Apply("add", (one, other), _):
+            return add(one, other)
+        case Apply("multiply", (one, Constant(_, factor)), _):
+            return multiply(one, int(factor))  # type: ignore[arg-type]
+        case Apply("divide", (one, Constant(_, divisor)), _):
+            return divide(one, int(divisor))  # type: ignore[arg-type]
+        case Apply("modulo", (one, Constant(_, divisor)), _):
+            return modulo(one, int(divisor))  # type: ignore[arg-type]
+        case Apply("clamp", (Constant(_, low), one, high), _):
+            return clamp(int(low), one, high)  # type: ignore[arg-type]
+        case _:
+            return value
+
+
 def linearize(index: Sequence[Expr], dims: Sequence[int]) -> Expr:
     """Build the row-major offset of an index."""
     # The common case of flat loops, for speed.

@@ -75,10 +75,16 @@ def write_segments(
 def _segments(scope: Scope, extent: int) -> list[tuple[int, int, bool]]:
     """Return the segments [first, end) of the loop written last, in order, and whether nothing
     changes inside of each; one if splitting does not pay."""
-    whole, loop = [(0, extent, True)], scope.last_statement
-    if extent < DIVIDED or not scope.settings.has_lanes:
-        return whole
-    if not isinstance(loop, Loop) or any(isinstance(s, Loop) for s in loop.body):
+    loop = scope.last_statement
+    if not scope.settings.has_lanes or not isinstance(loop, Loop):
+        return [(0, extent, True)]
+    return segments_of(loop, extent)
+
+
+def segments_of(loop: Loop, extent: int) -> list[tuple[int, int, bool]]:
+    """Return the segments [first, end) of a loop as :func:`write_segments` has them."""
+    whole = [(0, extent, True)]
+    if extent < DIVIDED or any(isinstance(s, Loop) for s in loop.body):
         return whole
     found = {p for s in loop.body for p in _changes(s, loop.variable) if 0 < p < extent}
     most = min(_MOST, _MOST_STATEMENTS // max(len(loop.body), 1))

@@ -12,13 +12,16 @@ from backend_c.ir.fused_products import with_fused_products
 from backend_c.ir.invariant_conditions import with_hoisted_conditions
 from backend_c.ir.loop_ir import Statement
 from backend_c.ir.narrow_integers import with_narrow_integers
+from backend_c.ir.segmented_sums import with_segmented_sums
 from backend_c.ir.settings import Settings
 from backend_c.ir.value_ranges import with_short_sequences
 
 
 def rewritten(body: Sequence[Statement], settings: Settings) -> tuple[Statement, ...]:
     """Run the rewrites of loop IR that settings ask for over a kernel's body."""
-    # Selects first: they have no form as indices, as i < 0 ? i + n : i of NumPy's.
+    if settings.has_lanes:
+        body = with_segmented_sums(body)
+    # Selects before indices: they have no form as such, as i < 0 ? i + n : i of NumPy's.
     body = with_affine_indices(with_decided_selects(body))
     if settings.is_fast and settings.has_lanes:
         body = with_folded_divisions(body)
