@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.element import Element
+from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Array, Expr
 from backend_c.ir.scope import Scope
 from hlo.passes.row_loops.rows import Rows
@@ -43,18 +43,20 @@ class Strip:
     @contextmanager
     def each(self, cost: int) -> Iterator[None]:
         """Open the loop over all strips, and fill their arrays; ``cost`` is that of an element."""
-        scope, rows, columns = self.scope, self.rows, self._columns
-        groups = rows.number // rows.columns, rows.columns // columns
-        dims = (*groups, -(-columns // self.width))
-        with nest.outer(scope, dims, rows.length * self.width * cost) as (*above, strip):
-            self._above = tuple(above)
-            self._first = scope.bind(ix.multiply(strip, self.width))
-            self.count = ix.clamp(0, ix.subtract(columns, self._first), self.width)
+        groups, columns = self._groups(), self._columns
+        strips = nest.strips(
+            self.scope, (*groups, columns), self.width, self.rows.length * self.width * cost
+        )
+        with strips as (self._above, self._first, self.count):
             for fill in self._fills:
                 self._passes += 1
                 fill()
             self._passes += 1
             yield
+
+    def _groups(self) -> tuple[int, ...]:
+        """Return the numbers of groups of neighbouring rows that strips are parts of."""
+        return self.rows.number // self.rows.columns, self.rows.columns // self._columns
 
     @contextmanager
     def lanes(self, *, is_straight: bool = True) -> Iterator[None]:
@@ -79,21 +81,24 @@ class Strip:
 
     def single_index(self, dims: Sequence[int]) -> tuple[Expr, ...]:
         """Return the index of the current row in an array with an element for each."""
-        outer, above = self._above
-        sizes = self.rows.number // self.rows.columns, self.rows.columns // self._columns
-        return self._index(dims, (*sizes, self._columns), (outer, above))
+        return self._index(dims, (*self._groups(), self._columns), self._above)
 
     def whole_index(self, dims: Sequence[int], place: Expr) -> tuple[Expr, ...]:
         """Return the index of a place of the current row in an array of whole rows."""
-        (outer, above), rows = self._above, self.rows
-        sizes = rows.number // rows.columns, rows.length, rows.columns // self._columns
-        return self._index(dims, (*sizes, self._columns), (outer, place, above))
+        (outer, above), (groups, parts) = self._above, self._groups()
+        sizes = groups, self.rows.length, parts, self._columns
+        return self._index(dims, sizes, (outer, place, above))
 
     def _index(
-        self, dims: Sequence[int], sizes: Sequence[int], above: Sequence[Expr]
+        self,
+        dims: Sequence[int],
+        sizes: Sequence[int],
+        above: Sequence[Expr],
+        below: Sequence[Expr] = (),
     ) -> tuple[Expr, ...]:
-        """Delinearise the index (*above, column) in an array of ``sizes`` to one of its dims."""
-        position = (*above, ix.add(self._first, self.lane))
+        """Delinearise the index (*above, column, *below) in an array of ``sizes`` to one of its
+        dims."""
+        position = (*above, ix.add(self._first, self.lane), *below)
         index: list[Expr] = []
         left = list(dims)
         for size, value in zip(sizes, position, strict=True):
@@ -106,6 +111,15 @@ class Strip:
                 return tuple(ix.delinearize(ix.linearize(position, sizes), dims))
             index += ix.delinearize(value, group)
         return (*index, *(ix.constant(0) for _ in left))
+
+    def write_whole(
+        self, elements: Sequence[Element], numbers: Sequence[int], writer: Writer
+    ) -> None:
+        """Write the loops of results that have whole rows."""
+        with self.places() as place, self.lanes():
+            for number in numbers:
+                index = self.whole_index(elements[number].shape.dims, place)
+                writer.some([number], index, (self.whole(elements[number], place),))
 
     def kept_single(self, element: Element) -> Element:
         """Return a reader of an array of the strip, which is filled with an element of each row."""

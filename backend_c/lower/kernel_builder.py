@@ -34,7 +34,7 @@ from backend_c.ir.loop_ir import (
     every,
     expressions,
 )
-from backend_c.ir.row_cache import kept_in_row, kept_in_rows
+from backend_c.ir.row_cache import kept_in_row
 from backend_c.ir.scope import Scope
 from backend_c.ir.settings import Settings
 from backend_c.ir.strip import Strip
@@ -54,7 +54,7 @@ from backend_c.lower.loops_in_elements import Chains, element_statements, is_nes
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from backend_c.lower.row_loops import write_rows
-from backend_c.lower.strips import kept_singles, memory_of, strip_of, write_strips
+from backend_c.lower.strips import arguments_of, kept_elements, memory_of, strip_of, write_strips
 from backend_c.lower.views import span
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.row_loops.rows import Kind, Rows, reductions
@@ -86,9 +86,7 @@ class KernelBuilder:
         self._strip: Strip | None = None
         self._is_result_taken = False  # by rows that a strip keeps
         self._inner_hero: InnerHero | None = None
-        self._kept = kept_in_rows(computation, set(self._rows_by_name.values()))
-        if self._rows_by_name and self._rows.columns > 1:
-            self._kept |= kept_singles(computation, self._rows)
+        self._kept: set[str] = set()
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
         # One result for each of many short rows: the rows are the lanes, as three coordinates of a
         # distance would leave most of sixteen lanes empty.
@@ -96,8 +94,6 @@ class KernelBuilder:
         numbers = [rows.number for rows in self._rows_by_name.values()]
         is_short = bool(lengths) and max(lengths) <= nest.FEW and settings.is_fast
         self._has_rows_in_lanes = is_short and [s.elements for s in self._shapes] == numbers[:1]
-        if self._has_rows_in_lanes:
-            self._kept = set()
 
     def build(
         self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
@@ -133,6 +129,9 @@ class KernelBuilder:
         scope = Scope(self._settings, is_flat=is_flat)
         self._read_by_rows.clear()
         self._strip, self._is_result_taken = self._strip_of(scope), False
+        self._kept = kept_elements(self._computation, self._rows_by_name, self._strip)
+        if self._has_rows_in_lanes:
+            self._kept = set()
         arrays = {
             buffer: Array(f"a{n}", buffer.shape.element_type, span(buffer))
             for n, buffer in enumerate(inputs)
@@ -145,6 +144,8 @@ class KernelBuilder:
         readable = {**dict(zip(outputs, targets)), **arrays} if self._is_patch else arrays
         readers = (reader(operand, readable, scope) for operand in operands)
         arguments = [memoised_value(one, scope) for one in readers]
+        if self._strip is not None:
+            arguments = arguments_of(self._strip, self._computation, arguments)
         result = self._expand(scope, self._computation, arguments, writer)
         kind = self._computation.root_instruction.opcode
         if self._inner_hero is not None:
@@ -178,10 +179,10 @@ class KernelBuilder:
         return rows
 
     def _strip_of(self, scope: Scope) -> Strip | None:
-        """Return the strips of a kernel that runs along rows across memory; None of others."""
-        if not self._rows_by_name or self._rows.columns == 1 or self._has_rows_in_lanes:
+        """Return the strips of a kernel that computes neighbouring rows side by side, or None."""
+        if not self._rows_by_name or self._has_rows_in_lanes:
             return None
-        return strip_of(scope, self._computation, self._rows, self._kept)
+        return strip_of(scope, self._computation, self._rows)
 
     def _map_kind(self) -> str:
         """Return the kernel's kind for a fusion without a hero: update, rows or map."""

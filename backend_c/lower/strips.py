@@ -1,4 +1,5 @@
-"""Write kernels that run along rows across memory: by strips of neighbouring rows, in lanes.
+"""Write kernels that compute neighbouring rows in lanes, by strips of them: rows across memory, and
+short ones that follow each other.
 
 An element that several of a strip's loops read is computed once if it is expensive, and then in an
 array on the stack, as the elements of rows are (:mod:`backend_c.ir.row_cache`). So is a value of a
@@ -7,17 +8,19 @@ whole row, however cheap, which each element of the row would compute again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
-from backend_c.ir.element import Element, Writer
+from backend_c.ir.element import Element, Value, Writer
 from backend_c.ir.loop_ir import Array
+from backend_c.ir.row_cache import kept_in_rows
 from backend_c.ir.scope import Scope
+from backend_c.ir.short_rows import LONGEST, SHORTEST, ShortRows
 from backend_c.ir.strip import Strip
-from hlo.module import Computation
+from hlo.module import Computation, Instruction
 from hlo.passes.cost import COST
 from hlo.passes.rewriting import array
 from hlo.passes.row_loops.rows import Kind, Rows, kinds, reductions
-from hlo.types import F32, ArrayShape, Shape
+from hlo.types import F32, ArrayShape, Shape, leaves
 
 _CACHE = 1 << 20  # bytes of a strip, of all arrays: a core's share of the caches
 # Bytes of neighbours: memory is read in shorter snippets at a fraction of its speed, in much
@@ -26,11 +29,15 @@ _SNIPPET, _LEAST_SNIPPET = 1 << 12, 1 << 8
 _LANES = 16  # rows of a line of f32
 _WIDEST = 1 << 12  # rows whose single values stay in the first cache
 _TASKS = 32  # strips, so that threads can share them well
+_ROWS = 64  # short ones in a strip
 _STACK = 1 << 17  # bytes: as the longest row of f64 takes
 
 
-def strip_of(scope: Scope, computation: Computation, rows: Rows, kept: Collection[str]) -> Strip:
-    """Return the strips of a kernel; ``kept`` are the instructions whose elements it keeps."""
+def strip_of(scope: Scope, computation: Computation, rows: Rows) -> Strip | None:
+    """Return the strips of a kernel: of rows across memory, or of short ones; None of others."""
+    if rows.columns == 1:
+        return _short_rows_of(scope, computation, rows)
+    kept = kept_in_rows(computation, {rows})
     columns = rows.columns if scope.is_flat else _last_columns(computation)
     each, widest = _bytes_of_place(computation, rows)
     width = max(_CACHE // (rows.length * each), _SNIPPET // widest)
@@ -42,6 +49,25 @@ def strip_of(scope: Scope, computation: Computation, rows: Rows, kept: Collectio
     return Strip(scope, rows, columns, min(columns, -(-width // _LANES) * _LANES))
 
 
+def _short_rows_of(scope: Scope, computation: Computation, rows: Rows) -> ShortRows | None:
+    """Return the strips of a kernel that runs along short rows; None if it has none, or too few
+    beside each other for lanes."""
+    settings = scope.settings
+    if not (settings.is_fast and settings.has_lanes and SHORTEST <= rows.length <= LONGEST):
+        return None
+    if any(map(_is_strange, computation.instructions)):
+        return None
+    columns = rows.number if scope.is_flat else _last_columns(computation)
+    return ShortRows(scope, rows, columns, _ROWS) if columns >= _LANES else None
+
+
+def _is_strange(instruction: Instruction) -> bool:
+    """Return whether an instruction has bounded dimensions, or complex numbers, whose sums are
+    exact."""
+    shapes = leaves(instruction.shape)
+    return any(any(s.dynamic) or s.element_type.is_complex for s in shapes)
+
+
 def memory_of(strip: Strip, element: Element, writer: Writer, *, is_taken: bool) -> Array | None:
     """Return the array in memory in which a strip keeps an element of rows; None for the stack.
 
@@ -50,6 +76,8 @@ def memory_of(strip: Strip, element: Element, writer: Writer, *, is_taken: bool)
     rounded and converted for that, which takes as long as an exponential, if the stack has room.
     """
     scope, shape = strip.scope, element.shape
+    if isinstance(strip, ShortRows):
+        return None
     is_narrow = _is_narrow(shape)
     size = F32.numpy.itemsize if is_narrow else shape.element_type.numpy.itemsize
     has_room = strip.rows.length * strip.width * size <= _STACK
@@ -73,7 +101,10 @@ def _last_columns(computation: Computation) -> int:
     by_name = {i.name: i for i in computation.instructions}
     (reduction, _), *_ = reductions(computation)
     dims = array(by_name[reduction.operands[0]].shape).dims
-    return next(extent for extent in reversed(dims) if extent > 1)
+    reduced = reduction.attributes["dimensions"]
+    assert isinstance(reduced, tuple)
+    kept = [extent for d, extent in enumerate(dims) if d not in reduced]
+    return next((extent for extent in reversed(kept) if extent > 1), 1)
 
 
 def _bytes_of_place(computation: Computation, rows: Rows) -> tuple[int, int]:
@@ -88,7 +119,16 @@ def _bytes_of_place(computation: Computation, rows: Rows) -> tuple[int, int]:
     return sum(found) or 1, max(found, default=1)
 
 
-def kept_singles(computation: Computation, rows: Rows) -> set[str]:
+def kept_elements(
+    computation: Computation, rows: Mapping[str, Rows], strip: Strip | None
+) -> set[str]:
+    """Choose the instructions whose elements several loops over a row read; ``rows`` are those of
+    the reductions by name."""
+    kept = kept_in_rows(computation, set(rows.values()))
+    return kept if strip is None else kept | _singles(computation, strip.rows)
+
+
+def _singles(computation: Computation, rows: Rows) -> set[str]:
     """Choose the computed values of whole rows that the elements of these read."""
     kind = kinds(computation, rows)
     singles = {
@@ -98,6 +138,19 @@ def kept_singles(computation: Computation, rows: Rows) -> set[str]:
     }
     read = {o for i in computation.instructions if i.name not in singles for o in i.operands}
     return singles & read
+
+
+def arguments_of(strip: Strip, computation: Computation, readers: Sequence[Value]) -> list[Value]:
+    """Return the readers of arguments; those of short rows read them transposed."""
+    if not isinstance(strip, ShortRows):
+        return [*readers]
+    kind = kinds(computation, strip.rows)
+    return [
+        strip.transposed(reader)
+        if isinstance(reader, Element) and kind.get(parameter.name) is Kind.WHOLE
+        else reader
+        for parameter, reader in zip(computation.parameters, readers, strict=True)
+    ]
 
 
 def write_strips(strip: Strip, elements: Sequence[Element], writer: Writer, cost: int) -> None:
@@ -113,7 +166,4 @@ def write_strips(strip: Strip, elements: Sequence[Element], writer: Writer, cost
                     index = strip.single_index(elements[number].shape.dims)
                     writer.some([number], index, (elements[number].at(*index),))
         if whole:
-            with strip.places() as place, strip.lanes():
-                for number in whole:
-                    index = strip.whole_index(elements[number].shape.dims, place)
-                    writer.some([number], index, (strip.whole(elements[number], place),))
+            strip.write_whole(elements, whole, writer)

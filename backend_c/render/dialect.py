@@ -38,6 +38,7 @@ _WHERE_USED = (
     ("hlo_half.h", "hlo_half_"),
     ("hlo_householder.h", "hlo_householder_"),
     ("hlo_interleaved.h", "HLO_INTERLEAVED_"),
+    ("hlo_interleaved.h", "hlo_interleaved_"),
     ("hlo_lanes.h", "hlo_lanes_"),
     ("hlo_lu.h", "hlo_lu_"),
     ("hlo_sort.h", "hlo_sort_"),

@@ -14,6 +14,8 @@
 
 #include "hlo_transpose_tile.h"
 
+enum { HLO_INTERLEAVED_MOST = 16 }; /* columns in one array */
+
 #define HLO_INTERLEAVED_COUNT(...)                                                                 \
     (int)(sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
 #define HLO_INTERLEAVED_LOAD_4(rows, stride, lanes, ...)                                           \
@@ -161,5 +163,27 @@ HLO_INTERLEAVED_TILES(8)
 
 HLO_INTERLEAVED(4)
 HLO_INTERLEAVED(8)
+
+/* Of rows as long as the stride, all columns, `pitch` elements apart in one array. */
+#define HLO_INTERLEAVED_ARRAY(W)                                                                   \
+    HLO_FUNCTION void hlo_interleaved_split_##W(const void *rows, int stride, int lanes,           \
+                                                void *array, int pitch) {                          \
+        void *columns[HLO_INTERLEAVED_MOST];                                                       \
+        for (int k = 0; k < stride; ++k) {                                                         \
+            columns[k] = (unsigned char *)array + k * pitch * (W);                                 \
+        }                                                                                          \
+        hlo_interleaved_load_##W(rows, stride, lanes, columns, stride);                            \
+    }                                                                                              \
+    HLO_FUNCTION void hlo_interleaved_join_##W(void *rows, int stride, int lanes,                  \
+                                               const void *array, int pitch) {                     \
+        const void *columns[HLO_INTERLEAVED_MOST];                                                 \
+        for (int k = 0; k < stride; ++k) {                                                         \
+            columns[k] = (const unsigned char *)array + k * pitch * (W);                           \
+        }                                                                                          \
+        hlo_interleaved_store_##W(rows, stride, lanes, columns, stride);                           \
+    }
+
+HLO_INTERLEAVED_ARRAY(4)
+HLO_INTERLEAVED_ARRAY(8)
 
 #endif

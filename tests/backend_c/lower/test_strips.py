@@ -23,7 +23,7 @@ from hlo.passes.fusion import fused_with_reasons
 from hlo.passes.fusion_targets import TARGETS
 from hlo_oracle.arguments import from_seed
 
-_DTYPES = {
+DTYPES = {
     "f32": (np.dtype(np.float32), 1e-5),
     "f64": (np.dtype(np.float64), 1e-12),
     "f16": (np.dtype(np.float16), 1e-2),
@@ -56,7 +56,7 @@ class Chain:
         reduced = range(len(self.outer), len(self.outer) + len(self.reduced))
         over = f"dimensions={{{_listed(reduced)}}}"
         kept = f"dimensions={{{_listed(d for d in range(len(dims)) if d not in reduced)}}}"
-        powers = "exponential" if _DTYPES[t][1] else "negate"
+        powers = "exponential" if DTYPES[t][1] else "negate"
         last = {
             "whole": f"""to = {whole} broadcast(scale), {kept}
                 ROOT r = {whole} add(powers, to)""",
@@ -92,7 +92,7 @@ def chains(draw: st.DrawFn) -> Chain:
     reduced = draw(st.lists(st.integers(1, 9), min_size=1, max_size=2).map(tuple))
     operations = st.sampled_from(("add", "maximum", "minimum"))
     return Chain(
-        draw(st.sampled_from(sorted(_DTYPES))),
+        draw(st.sampled_from(sorted(DTYPES))),
         draw(dims),
         reduced if math.prod(reduced) > 1 else (2, *reduced),
         draw(st.one_of(_WIDE)),
@@ -112,7 +112,7 @@ def test_a_chain_is_one_kernel_of_the_same_results(chain: Chain) -> None:
     note(hlo.format(module))
     (kernel,) = kernels(module)
     assert kernel.kind == "rows"
-    dtype, error = _DTYPES[chain.element_type]
+    dtype, error = DTYPES[chain.element_type]
     size = (*chain.outer, *chain.reduced, *chain.inner)
     x = np.random.default_rng(1).uniform(0, 3, size).astype(dtype)
     found = backend_c.compile(module)(x).astype(np.float64)

@@ -1,0 +1,95 @@
+"""Compute short rows that lie one after the other side by side: a row in each lane.
+
+A row of some eight elements fills no vectors, and its reductions end in steps from lane to lane. So
+the rows of a strip are transposed into an array with a line for each place in a row, as if they lay
+across memory (:mod:`backend_c.ir.strip`), and results of whole rows are transposed back:
+
+    for strip:
+        t = transposed x[first …, :];  for place in a row:  for lane: state[lane] += t[place, lane]
+        for place in a row:  for lane: u[place, lane] = t[place, lane] / state[lane]
+        r[first …, :] = transposed u
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend_c.ir import index as ix
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import Array, Expr, Pointer
+from backend_c.ir.strip import Strip
+
+# Elements of a short row: compilers shuffle shorter ones, longer ones fill vectors.
+SHORTEST, LONGEST = 4, 16
+_INTERLEAVED = (4, 8)  # bytes of the elements that runtime/hlo_interleaved.h moves
+
+
+class ShortRows(Strip):
+    """Write the loops over strips of ``width`` rows that follow each other in memory.
+
+    A strip is a part of ``columns`` rows, which divides their number.
+    """
+
+    def _groups(self) -> tuple[int, ...]:
+        return (self.rows.number // self._columns,)
+
+    def whole_index(self, dims: Sequence[int], place: Expr) -> tuple[Expr, ...]:
+        """Return the index of a place of the current row in an array of whole rows."""
+        sizes = *self._groups(), self._columns, self.rows.length
+        return self._index(dims, sizes, self._above, (place,))
+
+    def transposed(self, element: Element) -> Element:
+        """Return a reader of an array in memory that reads the strip's rows of it transposed."""
+        if element.array is None or element.sizes:
+            return element
+        array = element.array
+        tiles: list[Array] = []
+
+        def fill() -> None:
+            tiles.append(self._tile(array))
+            self._transpose(self._memory(array), tiles[-1], is_back=False)
+
+        self._fills.append(fill)
+        return Element(element.shape, lambda *_: self.scope.load(tiles[-1], self._offset))
+
+    def write_whole(
+        self, elements: Sequence[Element], numbers: Sequence[int], writer: Writer
+    ) -> None:
+        """Write the loops of results that have whole rows."""
+        is_plain = writer.epilogue is None and not (writer.firsts or writer.within)
+        if not is_plain:
+            super().write_whole(elements, numbers, writer)
+            return
+        tiles = [self._tile(writer.arrays[number]) for number in numbers]
+        with self.places() as place, self.lanes():
+            values = [self.scope.bind(self.whole(elements[n], place)) for n in numbers]
+            for tile, value in zip(tiles, values, strict=True):
+                self.scope.store(tile, self._offset, value)
+        for tile, number in zip(tiles, numbers, strict=True):
+            self._transpose(self._memory(writer.arrays[number]), tile, is_back=True)
+
+    @property
+    def _offset(self) -> Expr:
+        return ix.add(ix.multiply(self._place, self.width), self.lane)
+
+    def _tile(self, array: Array) -> Array:
+        return self.scope.local(array.element_type, self.rows.length * self.width)
+
+    def _memory(self, array: Array) -> Pointer:
+        row = ix.linearize((*self._above, self._first), (*self._groups(), self._columns))
+        return Pointer(array, ix.multiply(row, self.rows.length))
+
+    def _transpose(self, memory: Pointer, tile: Array, *, is_back: bool) -> None:
+        """Call the runtime to transpose the rows of a strip to or from their array."""
+        width = max(tile.element_type.bits, 8) // 8
+        length, pitch = ix.constant(self.rows.length), ix.constant(self.width)
+        there = Pointer(tile, ix.constant(0))
+        if width in _INTERLEAVED:
+            name = f"hlo_interleaved_{'join' if is_back else 'split'}_{width}"
+            self.scope.call(name, memory, length, self.count, there, pitch)
+        elif is_back:
+            name = f"hlo_transpose_tile_{width}"
+            self.scope.call(name, there, pitch, memory, length, length, self.count)
+        else:
+            name = f"hlo_transpose_tile_{width}"
+            self.scope.call(name, memory, length, there, pitch, self.count, length)
