@@ -25,6 +25,7 @@ from backend_c.kernels.parts.reduction.exact_lane_sums import Add, LaneSums, Ove
 from backend_c.kernels.parts.reduction.monoids import Monoid, monoid_of
 from backend_c.kernels.parts.reduction.prefix_scan import PrefixScan
 from backend_c.kernels.parts.reduction.running_window import Growth, growth
+from backend_c.kernels.parts.reduction.short_scans import are_short, write_short_scans
 from backend_c.kernels.parts.reduction.window_lanes import tap_lanes
 from backend_c.kernels.parts.scatter.block_groups import Rows, has_groups
 from backend_c.kernels.parts.scatter.block_groups import fold as grouped_fold
@@ -57,8 +58,9 @@ def reduce_window(
 ) -> None:
     """result[o] = fold of to_apply over the operand's window at o, from init, in row-major order.
 
-    Four ways: where windows only grow (cumulative sums), a prefix scan by a monoid, or a running
-    fold in one pass; exact sums in lanes; else the fold in lanes, of sums in ``fast``, too.
+    Five ways: where windows only grow (cumulative sums), a prefix scan by a monoid, of short rows
+    in lanes, or a running fold in one pass; exact sums in lanes; else the fold in lanes, of sums in
+    ``fast``, too.
     """
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
@@ -80,10 +82,14 @@ def reduce_window(
         # order.
         backwards = is_sum or not is_ordered or reordered is not None
         growing = growth(window.dimensions, inputs[0].shape.dims, windows.positions, backwards)
-    if is_sum and windows.elements < _RUNNING:
+    is_short = growing is not None and are_short(block, growing, windows.positions)
+    if is_sum and windows.elements < _RUNNING and not (is_short and reordered):
         growing = None
     fold = _Fold(windows, inputs, inits, to_apply, write)
-    if growing is not None and reordered is not None:
+    if growing is not None and reordered is not None and is_short:
+        elements = inputs[0], inits[0]
+        write_short_scans(block, reordered, elements, growing, windows.positions, write)
+    elif growing is not None and reordered is not None:
         scan = PrefixScan(block, reordered, inputs[0], inits[0], growing, windows.positions)
         scan.emit(write)
     elif growing is not None:

@@ -13,7 +13,6 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
-from backend_c.ir import nest
 from backend_c.kernels.parts.reduction.arg_extremum import Choice, choice_of
 from backend_c.pipeline import lowered
 from fuzz.compilers.combined_programs import merged
@@ -125,7 +124,7 @@ def test_bits(number: int, dims: tuple[int, ...], dimension: int) -> None:
     for module in modules:
         # The least position of the best, in lanes or by columns; of few elements a plain fold.
         is_sought = "minimum" in str(lowered(module).kernels)
-        assert is_sought == (dims[dimension] > nest.FEW)
+        assert is_sought == (dims[dimension] > 16)
     executable = backend_c.compile(merged(modules), numerics="exact")
     executables = [executable.in_threads(threads) for threads in (1, 3)]
     every = [_arguments(t, dims, direction, n) for t, _, direction, n in cases]

@@ -67,7 +67,7 @@ def _text(program: str) -> str:
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
-@pytest.mark.parametrize("length", [1, 2, 8, 9])
+@pytest.mark.parametrize("length", [1, 2, 8, 9, 16, 17])
 def test_the_largest_of_a_row_and_its_place(length: int) -> None:
     values = np.array([0, -0.0, 1, -1, np.nan, np.inf, -np.inf], np.float32)
     drawn = np.random.default_rng(length).choice(values, (100, length))
@@ -97,10 +97,13 @@ ENTRY main {{
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(
     ("dims", "reduced"),
-    [((3, 1000), 0), ((8, 17), 0), ((5, 3, 100), 1), ((40_000, 3), 0), ((2, 20_000, 2), 1)],
+    [
+        *(((3, 1000), 0), ((8, 17), 0), ((5, 3, 100), 1), ((40_000, 3), 0), ((2, 20_000, 2), 1)),
+        *(((100, 12), 1), ((5, 20, 16), 2), ((100, 17), 1), ((15, 12), 1)),
+    ],
     ids=str,
 )
-def test_columns_of_few_and_few_columns(dims: tuple[int, ...], reduced: int) -> None:
+def test_sums_of_few_and_few_columns(dims: tuple[int, ...], reduced: int) -> None:
     kept = [extent for d, extent in enumerate(dims) if d != reduced]
     dims_text, kept_text = (",".join(map(str, one)) for one in (dims, kept))
     module = hlo.parse(_SUM.format(dims=dims_text, kept=kept_text, reduced=reduced))
@@ -168,3 +171,10 @@ def test_rows_of_few_are_one_loop() -> None:
     assert _text(_POLYNOMIAL).count("for (") == 1
     plan = lowered(hlo.parse(_POLYNOMIAL), launched(Numerics.FAST))
     assert "".join(render_plan(plan, CUDA).sources.values()).count("for (") > 1
+
+
+@pytest.mark.parametrize(("length", "lanes"), [(10, 0), (17, 1)])
+def test_rows_that_fill_no_vectors_are_lanes(length: int, lanes: int) -> None:
+    """The largest of ten is no loop of its own, in which most of two vectors are empty."""
+    text = _SUM.format(dims=f"100,{length}", kept="100", reduced=1).replace("add(", "maximum(")
+    assert _text(text).count("reduction(max") == lanes

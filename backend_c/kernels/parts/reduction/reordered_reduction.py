@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, array_reader, scalar
-from backend_c.ir.loop_ir import Array, Expr, Variable
+from backend_c.ir.loop_ir import Array, Expr, Variable, every
 from backend_c.ir.scope import Scope
 from backend_c.ir.strip import Strip
 from backend_c.kernels.parts.reduction.column_reduction import (
@@ -39,6 +39,8 @@ _LONG = 1 << 8  # elements in lanes for which that pays
 _SHARED = 1 << 13  # elements that threads of a block add up before they combine what they have
 _LANES = 16  # columns of a vector
 _SHORT = 64  # neighbours of one result, which are too few for a loop
+_SHORT_ROW = 16  # elements that may be written out
+_MOST_STATEMENTS = 100  # of those
 _FEWEST = 16  # times as many elements as those that a first step leaves to the next one
 
 
@@ -70,13 +72,26 @@ class ReorderedReduction:
             write_columns(self, write)
         elif not (self.is_by_rows or self._has_few_rows):
             self._emit_blocks(dims, write)
-        elif self._is_written_out:
-            loops = nest.flat if self.scope.is_flat else nest.split
-            with loops(self.scope, dims, trip) as kept:
-                write(kept, (self.value(kept),))
+        elif self._is_written_out or self._may_be_written_out:
+            self._emit_written_out(dims, trip, write)
         else:
             with nest.outer(self.scope, dims, trip) as kept:
                 write(kept, (self.value(kept),))
+
+    def _emit_written_out(self, dims: tuple[int, ...], trip: int, write: Write) -> None:
+        """Write the results in lanes, each with the code of its elements one after the other; of
+        more than a few elements only if that is little code."""
+        scope, before = self.scope, self.scope.written()
+        loops = nest.flat if scope.is_flat else nest.split
+        with loops(scope, dims, trip) as kept:
+            write(kept, (self._written_out(kept),))
+        loop = scope.last_statement
+        assert loop is not None
+        if self._is_written_out or sum(1 for _ in every((loop,))) <= _MOST_STATEMENTS:
+            return
+        scope.forget_after(before)
+        with nest.outer(scope, dims, trip) as kept:
+            write(kept, (self.value(kept),))
 
     def _emit_one_by_one(self, write: Write) -> None:
         """Write the results one after the other, without lanes: a loop per dimension, a scalar
@@ -167,6 +182,13 @@ class ReorderedReduction:
     def _is_written_out(self) -> bool:
         """Return whether each result is an unrolled expression of few elements."""
         return not self.operand.sizes and math.prod(self.extents(self.reduced)) <= nest.FEW
+
+    @property
+    def _may_be_written_out(self) -> bool:
+        """Return whether there are rows enough for lanes, each shorter than a vector or two."""
+        trip, results = (math.prod(self.extents(d)) for d in (self.reduced, self.kept))
+        is_static = not self.operand.sizes and self.scope.settings.has_lanes
+        return is_static and trip <= _SHORT_ROW and results >= _LANES
 
     def _written_out(self, kept: Sequence[Expr]) -> Expr:
         """Return one result, with the loop over its elements unrolled."""
