@@ -44,6 +44,12 @@ _CHOSEN = (
     ("by_hand.quantised_arithmetic.int8_product_by_channels", "f32"),
     ("by_hand.series_and_integrals.entropies_and_divergences", "f32"),
     ("by_hand.graphs_and_tables.orders_with_equal_keys", "f32"),
+    ("everyday.losses_and_optimisers.nesterov_in_f16", "f32"),
+    ("everyday.quantised_layers.int8_product_of_bf16_with_bf16_scales", "f32"),
+    ("everyday.windows_and_folds.gated_recurrence_by_a_scan_in_bf16", "f32"),
+    ("everyday.segments_and_places.gathers_by_each_mode", "bf16"),
+    ("everyday.batched_matrices.rotations_by_procrustes", "f32"),
+    ("everyday.integers_and_images.packed_bits_and_run_lengths", "f32"),
 )
 
 

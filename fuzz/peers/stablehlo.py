@@ -10,6 +10,7 @@ from functools import partial
 
 from fuzz.peers.crash import described
 from fuzz.peers.isolated import Isolated
+from fuzz.peers.literal_import import imported
 from fuzz.worker_pool import Result, WorkerPool
 
 Version = tuple[int, ...]  # major, minor, patch
@@ -29,7 +30,7 @@ class Converted:
 def converter(newest: Version | None) -> Iterator[Callable[[str], Converted]]:
     """Open the conversion to a StableHLO version: the ``newest`` that the plugin reads, or, if
     unknown, that of twelve weeks ago, as JAX does."""
-    from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
+    from jaxlib import _jax
     from jaxlib.mlir.dialects import stablehlo
 
     ours = _version(stablehlo.get_current_version())
@@ -39,8 +40,7 @@ def converter(newest: Version | None) -> Iterator[Callable[[str], Converted]]:
 
     def converted(text: str) -> Converted:
         try:
-            proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
-            program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
+            program = imported(text)
         except (RuntimeError, ValueError) as error:  # jaxlib's own are RuntimeErrors
             return Converted(error=str(error))
         try:

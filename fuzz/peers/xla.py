@@ -17,6 +17,7 @@ import numpy as np
 from fuzz.peers.crash import described
 from fuzz.peers.isolated import Isolated
 from fuzz.peers.layouts import LOST, loses_layouts
+from fuzz.peers.literal_import import imported
 from fuzz.peers.unwritten_memory import fill_unwritten_memory
 from fuzz.worker_pool import Result, WorkerPool
 from hlo.values import Array
@@ -58,7 +59,7 @@ def client_runner(flags: str | None) -> Iterator[Callable[..., Answer]]:
         os.environ["XLA_FLAGS"] = flags
     import jax
     import jax.extend.backend
-    from jaxlib import _hlo, _jax, lapack, xla_client  # type: ignore[attr-defined]
+    from jaxlib import _hlo, lapack, xla_client  # type: ignore[attr-defined]
 
     # JAX_PLATFORMS is for the user's own programs: it may leave out the CPU.
     jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
@@ -70,9 +71,7 @@ def client_runner(flags: str | None) -> Iterator[Callable[..., Answer]]:
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
 
     def compiled_of(text: str, options: Options) -> Any:
-        module = _hlo.hlo_module_from_text(text)
-        proto = module.as_serialized_hlo_module_proto()
-        program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
+        program = imported(text)
         settings = xla_client.CompileOptions()
         settings.env_option_overrides = list(options)
         return client.compile_and_load(program, devices, settings)

@@ -240,8 +240,13 @@ class _Trial:
         return Plan(names, trips)
 
     def _stored_trips(self, loop: str) -> int:
+        """Count the trips to store. A decision at its low end may end a loop before its time."""
         taken = self._trips.get(loop, 0)
-        return _more(taken) if loop in self._open else taken
+        exact = taken
+        if self._decided and loop not in self._open:
+            place, instruction = self._loops[loop]
+            exact = self._exact_trips().get((place.computation.name, instruction.name), taken)
+        return _more(max(taken, exact)) if loop in self._open or exact != taken else taken
 
     def _ask(
         self, place: Place, value: str, name: str, trips: Mapping[str, int], names: dict[str, str]

@@ -44,6 +44,20 @@ FAMILIES = (
     "by_hand.matrices_and_places",
     "by_hand.graphs_and_tables",
     "by_hand.waves_and_circuits",
+    "everyday.training_in_bf16",
+    "everyday.losses_and_optimisers",
+    "everyday.quantised_layers",
+    "everyday.routing_and_decoding",
+    "everyday.filters_and_mixtures",
+    "everyday.equations",
+    "everyday.windows_and_folds",
+    "everyday.segments_and_places",
+    "everyday.complex_and_spectra",
+    "everyday.batched_matrices",
+    "everyday.functions_and_statistics",
+    "everyday.integers_and_images",
+    "everyday.transformed",
+    "everyday.in_x64",
 )
 
 

@@ -32,6 +32,8 @@ from interp.envelope.enclosure import (
     finfo,
     greatest_of,
     is_nan,
+    largest,
+    least,
     least_of,
     outward,
     point,
@@ -237,6 +239,8 @@ class Followed:
         scale = self.scales.get(place.named(instruction.name))
         if scale is not None and instruction.opcode != "while":
             unsure &= ~_is_narrow_beside(value, scale)
+            if instruction.opcode == "bitcast-convert":  # of floats of either sign
+                unsure |= _is_anything(value)
         return np.asarray(unsure)
 
     def _measure(self, place: Place, instruction: Instruction, operands: Sequence[Value]) -> None:
@@ -267,7 +271,7 @@ class Followed:
         square of the terms of a sum, the product of those of the factors of a contraction, infinity
         for a decision (any width will do), zero for all other functions, which may amplify a
         rounding."""
-        if instruction.opcode in _DECISIONS or _is_conversion_to_integer(instruction):
+        if instruction.opcode in _DECISIONS or _gives_integers(instruction):
             return math.inf
         sizes = map(_typical, operands)
         if instruction.opcode in _PRODUCTS:
@@ -364,11 +368,18 @@ def _typical(value: Enclosure) -> float:
     return typical(middle(value))
 
 
-def _is_conversion_to_integer(instruction: Instruction) -> bool:
+def _gives_integers(instruction: Instruction) -> bool:
+    """Test for a conversion of floats to integers, or for their bits."""
     shape = instruction.shape
-    if instruction.opcode != "convert" or not isinstance(shape, ArrayShape):
+    if instruction.opcode not in ("bitcast-convert", "convert"):
         return False
-    return not shape.element_type.is_inexact
+    return isinstance(shape, ArrayShape) and not shape.element_type.is_inexact
+
+
+def _is_anything(value: Enclosure) -> Array:
+    """Test which intervals of integers are the whole type."""
+    ends = least(value.element_type), largest(value.element_type)
+    return np.asarray((value.low == ends[0]) & (value.high == ends[1]))
 
 
 def _is_narrow_beside(value: Enclosure, scale: float) -> Array:

@@ -15,6 +15,7 @@ from hlo.values import Array
 from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains
+from interp.envelope.exact_trips import exact_trips
 from interp.envelope.judgement import Judge
 from interp.envelope.peer_values.followed import followed
 from interp.envelope.trying import Found
@@ -210,6 +211,35 @@ def test_a_loop_that_never_ends_on_midpoints_is_left(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("interp.envelope.ops.control.MOST_TURNS", 1000)
     found = planned(hlo.parse(_FIXED_POINT), np.float32(0.7), peer=XLA_CPU)
     assert list(found.names) == ["w:trips"]
+
+
+_COUNTED = """HloModule m
+more { s = (pred[], f32[], f32[]) parameter(0)
+  ROOT e = pred[] get-tuple-element(s), index=0 }
+step { s = (pred[], f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(s), index=1
+  most = f32[] get-tuple-element(s), index=2
+  one = f32[] constant(1)
+  next = f32[] add(x, one)
+  power = f32[] exponential(next)
+  e = pred[] compare(power, most), direction=LE
+  ROOT t = (pred[], f32[], f32[]) tuple(e, next, most) }
+ENTRY main {
+  x = f32[] parameter(0)
+  most = f32[] parameter(1)
+  e = pred[] constant(true)
+  s = (pred[], f32[], f32[]) tuple(e, x, most)
+  w = (pred[], f32[], f32[]) while(s), condition=more, body=step
+  ROOT r = f32[] get-tuple-element(w), index=1
+}
+"""
+
+
+def test_a_decision_that_is_carried_does_not_end_the_stored_trips() -> None:
+    """Test whether e^5 is at most e^5: for a compiler perhaps not, so the plan may stop there."""
+    module, arguments = hlo.parse(_COUNTED), (np.float32(0), np.float32(np.exp(5.0)))
+    assert list(exact_trips(module, arguments).values()) == [6]
+    assert planned(module, *arguments, peer=XLA_CPU).trips["w"] > 6
 
 
 @pytest.mark.parametrize("answer", ["fewer", "of another shape", "of another type"])

@@ -12,6 +12,7 @@ import interp
 from hlo.module import Module
 from hlo.values import Array
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.enclosure import Enclosure
 from interp.envelope.judgement import Judge
 from interp.envelope.peer_values.followed import Trust, followed
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, WITHIN
@@ -53,6 +54,34 @@ def test_an_exponential_of_a_sum_does_not_pass_through_the_product() -> None:
     found = judge.judged(actual, lambda other: merged(other, *arguments))
     assert not found.wrong
     assert (found.counts[OUTSIDE], found.counts[UNDETERMINED], found.counts[WITHIN]) == (0, 1, 1)
+
+
+_BITS = """HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  c = f32[2] parameter(1)
+  power = f32[2] exponential(x)
+  difference = f32[2] subtract(power, c)
+  bits = s32[2] bitcast-convert(difference)
+  ones = s32[] constant(8388607)
+  mask = s32[2] broadcast(ones), dimensions={}
+  ROOT fraction = s32[2] and(bits, mask)
+}
+"""
+
+
+def test_bits_are_those_of_the_float_that_is_shown() -> None:
+    """Bits of a float within its interval are taken as shown, unless the interval has both signs:
+    then anything lies between the bits of its ends."""
+    module = hlo.parse(_BITS)
+    x, c = np.float32([5, 1]), np.float32([0, np.exp(np.float32(1))])
+    bits = (np.exp(x) * np.float32(1 + 2**-22) - c).view(np.int32)
+    found, wrong = followed(module, {"bits": bits}, x, c, peer=XLA_CPU, trust=Trust.STEPS)
+    assert not wrong
+    assert isinstance(found.result, Enclosure)
+    low, high = found.result.low, found.result.high
+    assert low[0] == high[0] == bits[0] & 8388607
+    assert low[1] < high[1]
 
 
 _PARTS = """HloModule m
