@@ -22,6 +22,7 @@ from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.sorting.block_merge import FIRST, BlockMerge, Row
 from backend_c.kernels.parts.sorting.orderings import Order, order_of
 from backend_c.kernels.parts.sorting.radix_sort import RadixSort
+from backend_c.kernels.parts.sorting.short_selection import is_short, write_short_selection
 from hlo.types import F64, PRED, S32, S64, ArrayShape
 
 __all__ = ["sort", "topk"]
@@ -76,6 +77,9 @@ def topk(
     sizes = (*operand.sizes[:-1], smaller_size(operand.sizes[-1], k)) if operand.sizes else ()
     for number in range(2):
         write.sizes(number, sizes)
+    if is_short(block, operand, k):
+        write_short_selection(block, operand, k, write, largest=largest)
+        return
     indices = iota(iota_dimension=last, shape=ArrayShape(S32, operand.shape.dims))
     if RadixSort.fits((operand,), last):
         order = Order(0, falls=largest, merged=False)
