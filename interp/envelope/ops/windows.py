@@ -10,11 +10,13 @@ import numpy as np
 from hlo.attributes import Window
 from hlo.values import Array
 from hlo.walk import Callee
-from interp.envelope import budget, fold_orders
+from interp.envelope import budget
 from interp.envelope.budget import Folds
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import Enclosure, Value, anything, where
-from interp.envelope.fold_orders import disagree, ends_of, of_other_orders
+from interp.envelope.folds import fold_orders
+from interp.envelope.folds.fold_orders import disagree, ends_of, of_other_orders
+from interp.envelope.folds.running_folds import in_some_blocks, is_running, windows_in_order
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import (
     exactly_summed,
@@ -25,7 +27,6 @@ from interp.envelope.ops.reduction import (
     sum_of,
     with_specials,
 )
-from interp.envelope.running_folds import in_some_blocks, is_running, windows_in_order
 from interp.envelope.sums_in_order import or_rounded, ordered_addition, step_by_step
 from interp.exact import sums
 from interp.ops import reduction as exact

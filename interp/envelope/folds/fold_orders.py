@@ -6,6 +6,7 @@ Where the orders tried here disagree, or the computation rounds, a compiler may 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -200,3 +201,12 @@ def open_where(mask: Array, result: Value) -> Value:
         return tuple(open_where(mask, part) for part in result)
     assert isinstance(result, Enclosure)
     return where(mask, anything(result.shape, result.element_type), result)
+
+
+def in_rows(operand: Array, init: Array, dimensions: tuple[int, ...]) -> Array:
+    """Arrange the elements to fold over some dimensions along the first axis, the init first."""
+    kept = [axis for axis in range(operand.ndim) if axis not in dimensions]
+    dims = [operand.shape[axis] for axis in kept]
+    steps = math.prod(operand.shape[axis] for axis in dimensions)
+    rows = operand.transpose(*sorted(dimensions), *kept).reshape(steps, *dims)
+    return np.concatenate([np.broadcast_to(init, (1, *dims)), rows])
