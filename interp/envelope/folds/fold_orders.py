@@ -89,6 +89,16 @@ def grows(monoid: str | None, *values: Enclosure) -> bool:
     return monoid in ("and", "or") and (is_truth or all(map(all_certain, values)))
 
 
+def has_one_result(monoid: str | None, *values: Enclosure) -> bool:
+    """Test for a fold of certain integers or truth values by a monoid: whatever the order, the
+    exact result is the only one."""
+    return (
+        monoid is not None
+        and not values[0].element_type.is_inexact
+        and all(map(all_certain, values))
+    )
+
+
 def _is_associative(computation: Computation) -> bool:
     root = computation.root_instruction
     if root.opcode == "tuple":

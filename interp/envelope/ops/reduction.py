@@ -25,6 +25,7 @@ from interp.envelope.enclosure import (
     is_nan,
     is_nan_alone,
     moved,
+    point,
     rounded_down,
     rounded_up,
     where,
@@ -110,6 +111,9 @@ def _folded(
         return joined(*sums)
     if fold_orders.grows(monoid, inputs[0], inits[0]):
         return _folded_ends(inputs[0], inits[0], dimensions, to_apply)
+    if fold_orders.has_one_result(monoid, inputs[0], inits[0]):
+        ends = inputs[0].low, inits[0].low
+        return point(exact.reduce(*ends, dimensions=dimensions, to_apply=to_apply))
     is_in_order = budget.current().folds in (Folds.IN_ORDER, Folds.IN_BLOCKS)
     given = inputs, inits, dimensions, to_apply
     found = arg_extremes.enclosed(*given, in_order=is_in_order) if rounds else None
