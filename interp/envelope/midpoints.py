@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from hlo.values import Array
-from interp.envelope.blocks import in_blocks_of
+from interp.envelope.blocks import BLOCK, in_blocks_of, is_uniform
 from interp.envelope.complex_numbers import parts
-from interp.envelope.enclosure import Enclosure
-from interp.envelope.verdict import EQUAL, KINDS, UNDETERMINED, is_wide, kinds
+from interp.envelope.enclosure import Enclosure, finfo, is_ever
+from interp.envelope.verdict import EQUAL, KINDS, UNDETERMINED, WIDEST, is_wide, kinds
 from interp.ops.elementwise import complex_
+
+_MOST_BYTES = 1 << 26  # of the values whose widths are remembered
 
 
 def middle(value: Enclosure) -> Array:
@@ -35,6 +37,56 @@ def _middle(least: Array, greatest: Array) -> tuple[Array]:
     if unbounded.any():
         low = np.where(unbounded, 0.0, low)
     return (np.asarray(low.astype(least.dtype)),)
+
+
+def is_wide_anywhere(value: Enclosure, widest: float = WIDEST) -> bool:
+    """Test for an interval that is wide (:func:`is_wide`) beside its midpoint."""
+    if value.is_point or _is_narrow_beside_its_ends(value, widest):
+        return False
+    return bool(is_wide(value, middle(value), widest).any())
+
+
+def _is_narrow_beside_its_ends(value: Enclosure, widest: float) -> bool:
+    """Test quickly whether all intervals are narrow beside the lesser magnitude of their ends, in
+    the array's own type: 1 % is left for its roundings."""
+    if value.low.dtype.char not in "fd" or is_ever(value.nan):
+        return False
+    lows, highs = ([x.flat[:1]] if is_uniform(value) else _blocks(x) for x in value.ends())
+    factor, tiny = value.low.dtype.type(0.99 * widest), finfo(value.low.dtype).smallest_normal
+    with np.errstate(all="ignore"):
+        for low, high in zip(lows, highs, strict=True):
+            limits = np.minimum(np.abs(low), np.abs(high)) * factor
+            widths = high - low
+            if not (((widths <= limits) & (limits >= tiny)) | (widths == 0)).all():
+                return False
+    return True
+
+
+def _blocks(array: Array) -> list[Array]:
+    flat = array.reshape(-1)
+    return [flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK)]
+
+
+class KnownWidths:
+    """Remember which of the last values are wide anywhere: tuples hand a value on, and at each step
+    it is asked about again."""
+
+    def __init__(self, widest: float) -> None:
+        self._widest = widest
+        self._known: dict[int, tuple[Enclosure, bool]] = {}  # the value, so that its id stays its
+        self._bytes = 0
+
+    def is_wide_anywhere(self, value: Enclosure) -> bool:
+        """Test for a wide interval, at the first time only."""
+        known = self._known.get(id(value))
+        if known is None:
+            known = value, is_wide_anywhere(value, self._widest)
+            self._known[id(value)] = known
+            self._bytes += value.low.nbytes
+            while self._bytes > _MOST_BYTES:
+                oldest = next(iter(self._known))
+                self._bytes -= self._known.pop(oldest)[0].low.nbytes
+        return known[1]
 
 
 def beside_middle(actual: Array, legal: Enclosure) -> Array:

@@ -38,7 +38,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.midpoints import beside_middle, middle
+from interp.envelope.midpoints import beside_middle, is_wide_anywhere, middle
 from interp.envelope.peer_values.computation_facts import Facts
 from interp.envelope.peer_values.shown import ShownValues
 from interp.envelope.recorded_values import MOST_TRIPS
@@ -316,7 +316,7 @@ class Followed:
         shown = self.shown.at(place, name)
         if shown is not None and shown.shape == value.shape and contains(value, shown).all():
             return shown
-        return None if is_wide(value, middle(value)).any() else middle(value)
+        return None if is_wide_anywhere(value) else middle(value)
 
     def _known(self, facts: Facts, instruction: Instruction, actual: Array) -> Enclosure:
         """Enclose the value that the peer goes on with after it showed ``actual``: one ulp wider
@@ -354,7 +354,7 @@ def _is_narrow(value: Value) -> bool:
         return False
     if not value.element_type.is_inexact:
         return all_certain(value)
-    return not is_wide(value, middle(value)).any()
+    return not is_wide_anywhere(value)
 
 
 def _typical(value: Enclosure) -> float:
