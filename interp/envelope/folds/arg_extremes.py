@@ -190,7 +190,7 @@ def _is_read_unequally(numbers: Enclosure, reached: Array) -> Array:
 
 def _between(low: Array, high: Array, *, like: Enclosure) -> Enclosure:
     """Enclose numbers, zeros of either sign, in the type of another enclosure."""
-    low, high = low.astype(like.low.dtype), high.astype(like.low.dtype)
+    low, high = (np.asarray(end, like.low.dtype) for end in (low, high))  # a scalar, too
     if like.element_type.is_float:
         low, high = of_either_sign(low, high)
     found = Enclosure(low, high, np.broadcast_to(np.False_, low.shape))

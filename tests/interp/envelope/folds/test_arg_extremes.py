@@ -178,6 +178,16 @@ def test_certain_numbers_have_one_winner(element_type: str, direction: str) -> N
         assert all(contains(*pair).all() for pair in zip((number, index), actual))
 
 
+def test_more_numbers_than_are_followed_one_by_one() -> None:
+    text = _text("f32", _NAN_FIRST, "LT").replace("[6,3]", "[9000]").replace("[3]", "[]")
+    x = np.random.default_rng(0).standard_normal(9000).astype(np.float32)
+    given_ = x, np.arange(9000, dtype=np.int32), np.float32(np.inf), np.int32(0)
+    for one, other in zip(
+        enclose(hlo.parse(text), *given_, peer=XLA_CPU).result, (x.min(), x.argmin()), strict=True
+    ):
+        assert isinstance(one.low, np.ndarray) and one.is_point and one.low == other
+
+
 def test_nan_leaves_its_column_open() -> None:
     module = hlo.parse(_text("f32", _NAN_FIRST, "GT"))
     x = np.ones((6, 3), np.float32)
