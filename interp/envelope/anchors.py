@@ -120,9 +120,9 @@ class _Trial:
         (self._exact if value.is_point else self._loose).add(name)
         if value.is_point:
             return None
-        if not self._widths.is_wide_anywhere(value):
+        centre = self._widths.middle_of_wide(value)
+        if centre is None:
             return None
-        centre = middle(value)
         self._decided |= not value.element_type.is_inexact
         if not self._begins_anew(place):
             return None if instruction.name in facts.ends else point(centre)
@@ -165,7 +165,7 @@ class _Trial:
         if not isinstance(state, tuple):
             return None
         loose = {n: x for n, x in enumerate(state) if _is_loose(x)}
-        if any(map(self._widths.is_wide_anywhere, loose.values())):
+        if any(self._widths.middle_of_wide(x) is not None for x in loose.values()):
             self._wide.add(name)
         if name not in self._wide:
             self._stale.update([name] if loose else [])

@@ -38,7 +38,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.midpoints import beside_middle, is_wide_anywhere, middle
+from interp.envelope.midpoints import beside_middle, is_wide_anywhere, middle, middle_of_wide
 from interp.envelope.peer_values.computation_facts import Facts
 from interp.envelope.peer_values.shown import ShownValues
 from interp.envelope.recorded_values import MOST_TRIPS
@@ -233,7 +233,10 @@ class Followed:
         """Test for elements whose enclosure is too wide to go on with the peer's value. What is
         wrong here is not blamed on what follows."""
         place, instruction, _, value, found = compared
-        unsure = is_wide(value, middle(value)) & (found != KINDS.index(OUTSIDE))
+        centre = middle_of_wide(value)
+        if centre is None:
+            return np.broadcast_to(np.False_, value.shape)
+        unsure = is_wide(value, centre) & (found != KINDS.index(OUTSIDE))
         scale = self.scales.get(place.named(instruction.name))
         if scale is not None and instruction.opcode != "while":
             unsure &= ~_is_narrow_beside(value, scale)
