@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,6 +60,37 @@ def trimmed(window: WindowDimension, extent: int) -> WindowDimension:
 def is_trivial(window: WindowDimension) -> bool:
     """Test for a window that shows each element alone; reversed it shows the same."""
     return window == WindowDimension(1, reversal=window.reversal)
+
+
+class Running(NamedTuple):
+    """A running fold: the dimension that it goes along, and whether each window ends at its element
+    (True) or begins there."""
+
+    axis: int
+    ends: bool
+
+
+def running(windows: Windows, dims: Sequence[int]) -> Running | None:
+    """Find the dimension along which windows are a running fold, as those of a cumulative sum; None
+    for other windows."""
+    axes = [d for d, one in enumerate(windows) if not is_trivial(one)]
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    for ends, along in ((True, up_to), (False, from_)):
+        if windows[axis] == along(dims[axis]):
+            return Running(axis, ends)
+    return None
+
+
+def up_to(length: int) -> WindowDimension:
+    """Make the window of all elements up to each one."""
+    return WindowDimension(length, padding_low=length - 1)
+
+
+def from_(length: int) -> WindowDimension:
+    """Make the window of all elements from each one on."""
+    return WindowDimension(length, padding_high=length - 1)
 
 
 def padded(data: Array, axis: int, window: WindowDimension, fill: object = 0) -> Array:

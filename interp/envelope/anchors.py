@@ -24,7 +24,7 @@ from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosure import Enclosure, Value, point
 from interp.envelope.evaluation import enclose
 from interp.envelope.exact_trips import LoopName, exact_trips
-from interp.envelope.midpoints import is_unbounded, middle
+from interp.envelope.midpoints import KnownWidths, is_unbounded, middle
 from interp.envelope.recorded_values import (
     MOST_TRIPS,
     can_be_stored,
@@ -34,7 +34,6 @@ from interp.envelope.recorded_values import (
     stored_elements,
 )
 from interp.envelope.value_names import Place, branch_name, states_name, trips_name
-from interp.envelope.verdict import is_wide
 from interp.envelope.watching import Condition
 
 _WIDE = 2.0**-8  # of the numbers around: here an envelope starts anew
@@ -94,6 +93,7 @@ class _Trial:
         self._module = module
         self._exact_trips = cache(exact_trips)
         self._facts: dict[str, _Facts] = {}  # of each computation
+        self._widths = KnownWidths(_WIDE)
         self._loose: set[str] = set()
         self._exact: set[str] = set()
         self._found: dict[str, tuple[Place, str]] = {}  # what is to be anchored
@@ -120,8 +120,8 @@ class _Trial:
         (self._exact if value.is_point else self._loose).add(name)
         if value.is_point:
             return None
-        centre = middle(value)
-        if not is_wide(value, centre, _WIDE).any():
+        centre = self._widths.middle_of_wide(value)
+        if centre is None:
             return None
         self._decided |= not value.element_type.is_inexact
         if not self._begins_anew(place):
@@ -165,7 +165,7 @@ class _Trial:
         if not isinstance(state, tuple):
             return None
         loose = {n: x for n, x in enumerate(state) if _is_loose(x)}
-        if any(is_wide(x, middle(x), _WIDE).any() for x in loose.values()):
+        if any(self._widths.middle_of_wide(x) is not None for x in loose.values()):
             self._wide.add(name)
         if name not in self._wide:
             self._stale.update([name] if loose else [])

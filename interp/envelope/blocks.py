@@ -79,6 +79,14 @@ def in_blocks_of(
     return [x.reshape(shape) for x in whole]
 
 
+def any_in_blocks(test: Callable[..., Array], arrays: Sequence[Array]) -> bool:
+    """Test whether an elementwise test of arrays of one shape holds anywhere, block by block up to
+    the first one that has it."""
+    flat = [x.reshape(-1) for x in arrays]
+    starts = range(0, flat[0].size, BLOCK)
+    return any(bool(test(*(x[n : n + BLOCK] for x in flat)).any()) for n in starts)
+
+
 def _blocks(
     operands: Sequence[Enclosure], size: int, block: int
 ) -> Iterator[tuple[Enclosure, ...]]:

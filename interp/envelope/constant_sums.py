@@ -59,6 +59,11 @@ def sums_of_constants(module: Module, constants: Mapping[str, frozenset[str]]) -
     }
 
 
+def constants_of(computation: Computation) -> frozenset[str]:
+    """Collect the names of the values that a computation makes of its own constants alone."""
+    return frozenset(_constants(computation, set()))
+
+
 def _constants(computation: Computation, parameters: set[int]) -> set[str]:
     """Collect the names of values computed from constants alone, given which parameters are."""
     known = {p.name for n, p in enumerate(computation.parameters) if n in parameters}

@@ -188,7 +188,9 @@ def moved(function: Callable[..., Array], *operands: Enclosure) -> Enclosure:
     low = function(*(x.low for x in operands))
     points = all(x.is_point for x in operands)
     high = low if points else function(*(x.high for x in operands))
-    nan = function(*(x.nan for x in operands))
+    masks = [x.nan for x in operands]
+    has_none = all(map(_is_never, masks))
+    nan = np.broadcast_to(np.False_, low.shape) if has_none else function(*masks)
     if type_of(low).name == WITHOUT_ZERO:  # where nothing is moved to, there is NaN
         nan = nan | is_nan(low)
     return Enclosure(low, high, nan)
@@ -320,9 +322,6 @@ def _is_between(low: Array, high: Array, actual: Array) -> Array:
         return inside
     signs = np.signbit(low), np.signbit(high), np.signbit(actual)
     return np.asarray(inside & ~(zero & (signs[0] == signs[1]) & (signs[0] != signs[2])))
-
-
-# Rounding outwards
 
 
 def ulp(values: Array, element_type: ElementType) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 from hlo.dynamic_sizes import has_bounds
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, having
+from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, STRUCTURAL, having
 from hlo.types import ArrayShape, Shape
 from hlo.values import Array
 from hlo.verification.verify import verify
@@ -29,21 +29,22 @@ from interp.envelope import (
     elementwise_chains,
     enclosed_values,
 )
-from interp.envelope.blocks import in_blocks
+from interp.envelope.blocks import in_blocks, is_uniform
 from interp.envelope.budget import Budget
 from interp.envelope.enclosed_values import spread, unknown
 from interp.envelope.enclosure import (
     Enclosure,
     Value,
     all_certain,
-    anything,
-    hull,
     is_ever,
     moved,
+    point,
 )
-from interp.envelope.exact_loops import exact_computations, exact_loops, limited
+from interp.envelope.exact_loops import exact_computations, exact_instructions, exact_loops, limited
 from interp.envelope.interval_rules import moved_in_f32, opened_where_nan
+from interp.envelope.moves import any_of, is_batch, keeps_type, of_masks
 from interp.envelope.ops import collective
+from interp.envelope.repeated_constants import RepeatedConstants
 from interp.envelope.rewritten_products import ConstantFactors, admitted_of_masks, masks
 from interp.envelope.watching import Watched, Watcher
 from interp.evaluator import Evaluation
@@ -54,6 +55,7 @@ _MOVES = having(MOVES)
 # How many leading operands are data (-1: all), where not the first alone; the others are indices.
 _MOVED = {"concatenate": -1, "dynamic-update-slice": 2, "pad": 2}
 _SAME_SCALAR = having(SAME_SCALAR)
+_HANDS_ON = having(STRUCTURAL) & having(OPAQUE)  # tuples and their elements
 _OPAQUE = having(OPAQUE)  # the interpreter's functions of these take enclosures as they are
 # A single rank receives its own operand; ragged-all-to-all has operands that are offsets and sizes.
 _EXCHANGES = having(EXCHANGES) - {"ragged-all-to-all"}
@@ -113,7 +115,9 @@ class Enclosing:
         self._constant_sums = constant_sums.sums_of_constants(module, constants)
         self._constant_factors = ConstantFactors(module, constants)
         self._masks = masks(module)
+        self._of_constants = RepeatedConstants(module)
         self._exact_loops = exact_loops(module)
+        self._whole = {c.name: exact_instructions(c) for c in module.computations}
         self._exact_computations = exact_computations(module)
         self._stored = elementwise_chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
@@ -121,6 +125,8 @@ class Enclosing:
         self._declared: dict[str, Mapping[str, bounded_enclosures.Declared]] = {}
         self._rules = column("interp.envelope.ops")
         self._ops = column("interp.ops")
+        # Those of bits make new values of them.
+        self._moves = {x for x in _MOVES if function_name(x) not in self._rules} - {"bitcast"}
         elementwise = (n for n, op in self._ops.items() if op.home == "interp.ops.elementwise")
         self._elementwise = frozenset(elementwise)
 
@@ -141,29 +147,26 @@ class Enclosing:
     ) -> Value:
         """Enclose one instruction, given enclosures of its operands."""
         self.followed += 1
+        is_here = self._watched.is_here(computation)
         declared = self._declared.get(computation.name)
         if declared is None:  # the same for all trips of a loop
             declared = bounded_enclosures.declared(self._module, computation)
             self._declared[computation.name] = declared
-        shapes, sizes = declared[instruction.name]
+        sizes = declared[instruction.name].sizes
         if sizes is not None:
             bounded_enclosures.require_certain_sizes(instruction, operands)
             operands = bounded_enclosures.agreed(sizes, operands)
-        is_here = self._watched.is_here(computation)
+        elif instruction.opcode in _HANDS_ON:  # as it is, which has been finished and noted
+            handed_on = self._ops[function_name(instruction.opcode)].function
+            result = handed_on(*operands, **instruction.attributes)
+            known = self._watched.seen(instruction, result, operands) if is_here else None
+            return result if known is None else known
         if is_here and instruction.opcode == "conditional":
             operands = [self._watched.selector(instruction, operands[0]), *operands[1:]]
-        with budget.using(self._budget(computation, instruction)):
-            result = self._result(computation, instruction, operands, shapes)
-            if isinstance(result, Enclosure):
-                chains = self._constant_factors
-                result = chains.admitted(computation, instruction, operands, result)
-                names = self._masks[computation.name]
-                result = admitted_of_masks(instruction, names, operands, result)
-        if sizes is not None:
-            result = bounded_enclosures.filled(result, instruction.shape)
-        if isinstance(result, Enclosure):
-            result = enclosed_values.once_if_open(opened_where_nan(result))
-        self._note(computation, instruction, operands, result)
+        result = self._of_constants.value(computation, instruction)
+        if result is None:
+            result = self._computed(computation, instruction, operands, declared[instruction.name])
+            self._of_constants.keep(computation, instruction, result)
         known = self._watched.seen(instruction, result, operands) if is_here else None
         if not isinstance(result, Enclosure):
             return result if known is None else known
@@ -176,6 +179,31 @@ class Enclosing:
             return result
         with budget.using(self._budget(computation, instruction)):
             return constant_sums.admitted(result, [operands[number] for number in constants])
+
+    def _computed(
+        self,
+        computation: Computation,
+        instruction: Instruction,
+        operands: list[Value],
+        declared: bounded_enclosures.Declared,
+    ) -> Value:
+        """Enclose one instruction, and what rewrites of its products may give."""
+        with budget.using(self._budget(computation, instruction)):
+            result = self._result(computation, instruction, operands, declared.shapes)
+            if isinstance(result, Enclosure):
+                chains = self._constant_factors
+                result = chains.admitted(computation, instruction, operands, result)
+                names = self._masks[computation.name]
+                result = admitted_of_masks(instruction, names, operands, result)
+        if declared.sizes is not None:
+            result = bounded_enclosures.filled(result, instruction.shape)
+        if isinstance(result, Enclosure):
+            result = enclosed_values.once_if_open(opened_where_nan(result))
+        # What is moved and open was so before: uncertain places give one hull, broadcast.
+        is_moved = declared.sizes is None and instruction.opcode in self._moves
+        if not is_moved or is_uniform(result):
+            self._note(computation, instruction, operands, result)
+        return result
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
         """Choose the budget of an instruction. One whose value only becomes a result is rounded to
@@ -196,33 +224,46 @@ class Enclosing:
         name = function_name(instruction.opcode)
         rule = self._rules.get(name)
         if rule is not None and not self._is_exact_loop(computation, instruction, operands):
+            if name in self._elementwise and operands:
+                return self._by_elements(rule, computation, instruction, operands, shapes)
             given = self._keywords(computation, instruction)
-            if name not in self._elementwise or not operands:
-                return call(rule, instruction, operands, given, shapes)
-
-            def elementwise(*values: Enclosure) -> Enclosure:
-                return call(rule, instruction, values, given, shapes)
-
-            if instruction.name in self._inner[computation.name]:
-                return in_blocks(
-                    elementwise_chains.inside(instruction.opcode, elementwise), operands
-                )
-            return in_blocks(elementwise, operands)
+            return call(rule, instruction, operands, given, shapes)
         op = self._ops.get(name)
         if op is None:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
         if instruction.opcode in _OPAQUE:
             given = keywords(self._module, instruction, self._enter)
             return enclosed_values.points(call(op, instruction, operands, given, shapes))
-        if instruction.opcode == "bitcast" and _is_batch(shapes, operands[0]):
+        if instruction.opcode == "bitcast" and is_batch(shapes, operands[0]):
             op = self._ops["bitcast_convert"]  # of scalars there are no layouts
-        if instruction.opcode in _MOVES and _keeps_type(instruction, shapes):
+        if instruction.opcode in _MOVES and keeps_type(instruction, shapes):
             count = _MOVED.get(instruction.opcode, 1)
             return self._moved(op, instruction, operands, shapes, count)
         if instruction.opcode in _EXCHANGES:
             given = keywords(self._module, instruction, self._exact.enter)
             return collective.received(op, instruction, operands, given, shapes)
         return self._lifted(op, instruction, operands, shapes)
+
+    def _by_elements(
+        self,
+        rule: Op,
+        computation: Computation,
+        instruction: Instruction,
+        operands: list[Enclosure],
+        shapes: Sequence[Shape],
+    ) -> Enclosure:
+        """Enclose an elementwise instruction block by block; of certain integers it is exact."""
+        given = instruction.attributes  # which name no computation
+        if instruction.name in self._whole[computation.name] and all(x.is_point for x in operands):
+            op = self._ops[function_name(instruction.opcode)]
+            return point(call(op, instruction, [x.low for x in operands], given, shapes))
+
+        def elementwise(*values: Enclosure) -> Enclosure:
+            return call(rule, instruction, values, given, shapes)
+
+        is_inner = instruction.name in self._inner[computation.name]
+        inside = partial(elementwise_chains.inside, instruction.opcode)
+        return in_blocks(inside(elementwise) if is_inner else elementwise, operands)
 
     def _is_exact_loop(
         self, computation: Computation, instruction: Instruction, operands: list[Value]
@@ -298,7 +339,7 @@ class Enclosing:
     ) -> Value:
         """Apply an op to the ends of its data; with uncertain indices each element may be any of
         them."""
-        if instruction.opcode in _SAME_SCALAR and _is_batch(shapes, operands[0]):
+        if instruction.opcode in _SAME_SCALAR and is_batch(shapes, operands[0]):
             return operands[0]
         data, indices = (operands[:count], operands[count:]) if count > 0 else (operands, [])
         places = [x.low for x in indices]
@@ -311,9 +352,9 @@ class Enclosing:
             assert isinstance(instruction.shape, ArrayShape)
             sized = has_bounds(instruction.shape)
             dims = move(*(x.low for x in data)).shape if sized else instruction.shape.dims
-            return _any_of(data, dims)
+            return any_of(data, dims)
         if instruction.opcode == "bitcast":
-            return moved(_of_masks(move, data[0].low.dtype), *data)
+            return moved(of_masks(move, data[0].low.dtype), *data)
         return moved_in_f32(moved(move, *data))
 
     def _lifted(
@@ -345,46 +386,3 @@ class Enclosing:
             self.openings.append(
                 Opening(computation.name, instruction.name, instruction.opcode, count)
             )
-
-
-def _keeps_type(instruction: Instruction, shapes: Sequence[Shape]) -> bool:
-    shape, first = instruction.shape, shapes[0] if shapes else None
-    return (
-        isinstance(shape, ArrayShape)
-        and isinstance(first, ArrayShape)
-        and shape.element_type is first.element_type
-    )
-
-
-def _of_masks(move: Callable[[Array], Array], dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """Extend a function that moves elements of ``dtype`` to masks, as the first byte of each
-    element."""
-
-    def either(array: Array) -> Array:
-        if array.dtype == dtype:
-            return move(array)
-        elements = np.zeros((*array.shape, dtype.itemsize), np.uint8)
-        elements[..., 0] = array
-        result = np.array(move(elements.view(dtype)[..., 0]), order="C")  # a scalar stays one
-        return np.asarray(result[..., None].view(np.uint8).any(axis=-1))
-
-    return either
-
-
-def _is_batch(shapes: Sequence[Shape], operand: Enclosure) -> bool:
-    """Test whether a scalar operand is a batch, in a vectorised computation of scalars."""
-    declared = shapes[0]
-    return isinstance(declared, ArrayShape) and not declared.rank and bool(operand.shape)
-
-
-def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
-    """Enclose each result element by the hull of all data; anything if one may be NaN."""
-    element_type = data[0].element_type
-    values = [x for x in data if x.low.size]
-    if not values or any(is_ever(x.nan) for x in values) or element_type.is_complex:
-        return anything(dims, element_type)
-    whole = moved(lambda *arrays: np.concatenate([x.reshape(-1) for x in arrays]), *values)
-    while (size := whole.low.size) > 1:  # halve it; of an odd size both halves have the middle
-        halves = (slice((size + 1) // 2), slice(size // 2, size))
-        whole = hull(*(moved(lambda x, at=half: x[at], whole) for half in halves))
-    return moved(lambda x: np.broadcast_to(x.reshape(()), dims), whole)

@@ -10,7 +10,7 @@ from hlo.dynamic_sizes import has_bounds
 from hlo.errors import Unsupported
 from hlo.module import Computation, Module
 from hlo.opcodes import ELEMENTWISE, MOVES, having, of_family
-from hlo.types import leaves
+from hlo.types import Shape, leaves
 from hlo.walk import Callee
 from interp.values import Value
 
@@ -18,10 +18,9 @@ MOST_TURNS = 1 << 22  # of a loop that is followed: hours, of an exact one a min
 
 # Whatever a compiler does, these give one result on certain whole numbers. Not a power, which may
 # divide by zero; not folds, whose order is open; not what calls other computations.
+_ELEMENTWISE = of_family(ELEMENTWISE) - {"power"}
 _DECIDED = (
-    of_family(ELEMENTWISE) - {"power"}
-    | having(MOVES)
-    | {"constant", "get-tuple-element", "iota", "parameter", "tuple"}
+    _ELEMENTWISE | having(MOVES) | {"constant", "get-tuple-element", "iota", "parameter", "tuple"}
 )
 _WHOLE = ("pred", "signed", "unsigned")
 
@@ -44,13 +43,29 @@ def exact_loops(module: Module) -> frozenset[tuple[str, str]]:
     )
 
 
+def exact_instructions(computation: Computation) -> frozenset[str]:
+    """Find the elementwise instructions of a computation that have only integers and pred, and on
+    certain ones a single legal result."""
+    whole = {i.name for i in computation.instructions if _is_whole(i.shape)}
+    return frozenset(
+        i.name
+        for i in computation.instructions
+        if i.opcode in _ELEMENTWISE and i.name in whole and whole.issuperset(i.operands)
+    )
+
+
 def _is_exact(computation: Computation) -> bool:
     return all(
-        instruction.opcode in _DECIDED
-        and not has_bounds(instruction.shape)
-        and all(leaf.element_type.kind in _WHOLE for leaf in leaves(instruction.shape))
+        instruction.opcode in _DECIDED and _is_whole(instruction.shape)
         for instruction in computation.instructions
     )
+
+
+def _is_whole(shape: Shape) -> bool:
+    """Test for integers and pred of static sizes alone."""
+    if has_bounds(shape):
+        return False
+    return all(leaf.element_type.kind in _WHOLE for leaf in leaves(shape))
 
 
 def limited(attributes: dict[str, object]) -> dict[str, object]:

@@ -23,7 +23,7 @@ from hlo.walk import Callee, called, monoid
 from interp.envelope import budget
 from interp.envelope.budget import Budget, Folds
 from interp.envelope.enclosure import Enclosure, Value, hull, is_nan, where
-from interp.envelope.fold_orders import rounds
+from interp.envelope.folds.fold_orders import rounds
 from interp.exact.rounding import WITHOUT_NAN
 from interp.ops.elementwise import add
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlo.values import Array
-from interp.envelope.blocks import BLOCK, in_blocks_of
+from interp.envelope.blocks import BLOCK, any_in_blocks, in_blocks_of
 from interp.envelope.enclosure import (
     Enclosure,
     contains,
@@ -139,6 +139,19 @@ def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
     with np.errstate(all="ignore"):
         around = _around(legal, exact)
         return in_blocks_of(found, (exact, *legal.ends(), legal.nan))[0]
+
+
+def is_anywhere_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> bool:
+    """Test for a wide interval (:func:`is_wide`) up to the first one."""
+    if legal.is_point:
+        return False
+
+    def found(exact: Array, *enclosed: Array) -> Array:
+        return _is_wide(_enclosure(enclosed), exact, widest, around)
+
+    with np.errstate(all="ignore"):
+        around = _around(legal, exact)
+        return any_in_blocks(found, (exact, *legal.ends(), legal.nan))
 
 
 def _around(legal: Enclosure, exact: Array) -> float:

@@ -21,7 +21,7 @@ from interp.algorithms.scatter_updates import combined
 from interp.exact.conversion import type_of
 from interp.exact.sums import same_bits, sum_along, window_sum
 from interp.values import Value
-from interp.windows import elements_at, positions, trimmed
+from interp.windows import elements_at, positions, running, trimmed
 
 __all__ = ["reduce", "reduce_window", "select_and_scatter"]
 
@@ -139,6 +139,9 @@ def reduce_window(
         return window_sum(inputs[0], windows, inits[0], element_type)
     if monoid and not has_order(monoid, element_type):
         return fold_windows(monoid, inputs[0], windows, inits[0])
+    along = running(windows, inputs[0].shape)
+    if along is not None and along.ends and inputs[0].size and to_apply.is_elementwise:
+        return to_apply.bundled(_accumulated(inputs, inits, to_apply, along.axis))
     dims = tuple(map(positions, window.dimensions, inputs[0].shape))
     state = [np.broadcast_to(init, dims) for init in inits]
     for step in steps_of(window, inputs[0].shape):
@@ -149,6 +152,21 @@ def reduce_window(
         else:
             state = _applied_where(step.inside, to_apply, state, elements)
     return to_apply.bundled([np.array(x) for x in state])
+
+
+def _accumulated(
+    inputs: Sequence[Array], inits: Sequence[Array], to_apply: Callee[Value], axis: int
+) -> list[Array]:
+    """Fold the elements up to each one along an axis, the init first: the fold up to one goes on
+    from that up to the one before."""
+    rows = [np.moveaxis(x, axis, 0) for x in inputs]
+    state = [np.broadcast_to(init, rows[0].shape[1:]) for init in inits]
+    results = [np.empty_like(x) for x in rows]
+    for step in range(len(rows[0])):
+        state = _applied(to_apply, state, [x[step, ...] for x in rows])
+        for result, one in zip(results, state, strict=True):
+            result[step] = one
+    return [np.ascontiguousarray(np.moveaxis(x, 0, axis)) for x in results]
 
 
 class _Step(NamedTuple):

@@ -28,7 +28,7 @@ from interp.envelope.enclosure import (
     point,
     where,
 )
-from interp.envelope.fold_orders import grows, on_points, open_where
+from interp.envelope.folds.fold_orders import grows, on_points, open_where
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.choices import compares_alone, open_choices
 from interp.envelope.ops.reduction import exactly_summed, sum_of

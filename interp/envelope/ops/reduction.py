@@ -11,7 +11,7 @@ import numpy as np
 from hlo.types import ElementType, leaves
 from hlo.values import Array
 from hlo.walk import Callee
-from interp.envelope import budget, fold_orders
+from interp.envelope import budget
 from interp.envelope.budget import Folds
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosed_values import hull_of, spread
@@ -25,11 +25,13 @@ from interp.envelope.enclosure import (
     is_nan,
     is_nan_alone,
     moved,
+    point,
     rounded_down,
     rounded_up,
     where,
 )
-from interp.envelope.fold_orders import disagree, ends_of, of_other_orders
+from interp.envelope.folds import arg_extremes, fold_orders
+from interp.envelope.folds.fold_orders import disagree, ends_of, in_rows, of_other_orders
 from interp.envelope.interval_rules import (
     compared,
     extreme,
@@ -109,20 +111,28 @@ def _folded(
         return joined(*sums)
     if fold_orders.grows(monoid, inputs[0], inits[0]):
         return _folded_ends(inputs[0], inits[0], dimensions, to_apply)
-    if budget.current().folds in (Folds.IN_ORDER, Folds.IN_BLOCKS):
+    if fold_orders.has_one_result(monoid, inputs[0], inits[0]):
+        ends = inputs[0].low, inits[0].low
+        return point(exact.reduce(*ends, dimensions=dimensions, to_apply=to_apply))
+    is_in_order = budget.current().folds in (Folds.IN_ORDER, Folds.IN_BLOCKS)
+    given = inputs, inits, dimensions, to_apply
+    found = arg_extremes.enclosed(*given, in_order=is_in_order) if rounds else None
+    if found is not None:
+        return found
+    if is_in_order:
         with step_by_step():
-            return _in_order(inputs, inits, dimensions, to_apply)
+            return _in_order(*given)
     steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
     is_product = monoid == "multiply" and element_type.is_float
     if rounds and steps > 1 and not is_product and fold_orders.rounds(to_apply.computation):
         # Called only for those outputs that are sums, in `separately`.
         totals = [partial(sum_along, x, dimensions, init) for x, init in zip(inputs, inits)]
-        in_order = partial(_in_order, inputs, inits, dimensions, to_apply)
+        in_order = partial(_in_order, *given)
         kept = tuple(n for axis, n in enumerate(inputs[0].shape) if axis not in dimensions)
         return separately(to_apply, totals, in_order, kept)
     if rounds and not is_product and (not monoid or element_type.is_complex):
-        return _in_some_order(inputs, inits, dimensions, to_apply)
-    result = _in_order(inputs, inits, dimensions, to_apply)
+        return _in_some_order(*given)
+    result = _in_order(*given)
     if is_product and rounds:
         return in_any_order(
             result,
@@ -156,8 +166,9 @@ def _in_some_order(
     open_: Array = np.asarray(np.False_)
     for value, init in zip(inputs, inits):  # a NaN is neither above nor below
         open_ = open_ | np.asarray(value.nan.any(axis=dimensions) | init.nan)
+    pairs = list(zip(inputs, inits, strict=True))
     for end in ends:
-        rows = [_rows(getattr(x, end), dimensions, getattr(i, end)) for x, i in zip(inputs, inits)]
+        rows = [in_rows(getattr(x, end), getattr(y, end), dimensions) for x, y in pairs]
         open_ = open_ | fold_orders.lawless(to_apply, rows)
     if open_.all():  # without following it
         found = [anything(open_.shape, x.element_type) for x in inputs]
@@ -165,15 +176,6 @@ def _in_some_order(
     open_ = open_ | disagree(fold, to_apply, ends)
     result = _in_order(inputs, inits, dimensions, to_apply)
     return of_other_orders(open_, result)
-
-
-def _rows(operand: Array, dimensions: tuple[int, ...], init: Array) -> Array:
-    """Arrange the folded elements along the first axis, the init first."""
-    kept = [axis for axis in range(operand.ndim) if axis not in dimensions]
-    dims = [operand.shape[axis] for axis in kept]
-    steps = math.prod(operand.shape[axis] for axis in dimensions)
-    rows = operand.transpose(*sorted(dimensions), *kept).reshape(steps, *dims)
-    return np.concatenate([np.broadcast_to(init, (1, *dims)), rows])
 
 
 def sum_of(

@@ -12,7 +12,7 @@ from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.enclosed_values import unknown
 from interp.envelope.enclosure import Enclosure, Value, anything, moved, point, where
-from interp.envelope.fold_orders import MONOIDS
+from interp.envelope.folds.fold_orders import MONOIDS
 from interp.envelope.interval_rules import flushed
 from interp.envelope.ops.reduction import sum_of
 

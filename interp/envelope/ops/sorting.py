@@ -27,7 +27,7 @@ from interp.envelope.enclosure import (
     point,
     where,
 )
-from interp.envelope.fold_orders import on_points
+from interp.envelope.folds.fold_orders import on_points
 from interp.envelope.interval_rules import has_zero
 from interp.exact.conversion import type_of, widened
 

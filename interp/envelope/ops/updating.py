@@ -13,7 +13,7 @@ from interp.algorithms.scatter_updates import combined
 from interp.envelope import budget
 from interp.envelope.enclosed_values import spread
 from interp.envelope.enclosure import Enclosure, anything, moved
-from interp.envelope.fold_orders import disagree, ends_of, of_other_orders, rounds
+from interp.envelope.folds.fold_orders import disagree, ends_of, of_other_orders, rounds
 
 __all__: list[str] = []
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
 from hlo.attributes import Window
 from hlo.values import Array
 from hlo.walk import Callee
-from interp.envelope import budget, fold_orders
+from interp.envelope import budget
 from interp.envelope.budget import Folds
 from interp.envelope.complex_numbers import joined, parts
-from interp.envelope.enclosure import Enclosure, Value, anything, where
-from interp.envelope.fold_orders import disagree, ends_of, of_other_orders
+from interp.envelope.enclosure import Enclosure, Value, anything, point, where
+from interp.envelope.folds import fold_orders
+from interp.envelope.folds.fold_orders import disagree, ends_of, of_other_orders
+from interp.envelope.folds.running_folds import in_some_blocks, is_running, windows_in_order
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import (
     exactly_summed,
@@ -25,7 +28,6 @@ from interp.envelope.ops.reduction import (
     sum_of,
     with_specials,
 )
-from interp.envelope.running_folds import in_some_blocks, is_running, windows_in_order
 from interp.envelope.sums_in_order import or_rounded, ordered_addition, step_by_step
 from interp.exact import sums
 from interp.ops import reduction as exact
@@ -75,6 +77,8 @@ def _windows_folded(
             high = folded(inputs[0].high, inits[0].high)
         nan = _any_in_windows(inputs[0].nan, window) | inits[0].nan
         return compared(Enclosure(low, high, nan))
+    if fold_orders.has_one_result(monoid, inputs[0], inits[0]):
+        return point(folded(inputs[0].low, inits[0].low))
     if monoid == "add" and element_type.is_float:
         ordered = ordered_addition(to_apply)
         in_order = partial(exact.reduce_window, to_apply=ordered, window=window)
@@ -106,9 +110,9 @@ def _in_some_order(
     element_type = inputs[0].element_type
     rounds = budget.current() is not budget.EXACT
     dims = tuple(map(positions, window.dimensions, inputs[0].shape))
-    steps = list(exact.steps_of(window, inputs[0].shape))
+    is_single = len([*islice(exact.steps_of(window, inputs[0].shape), 2)]) < 2
     is_product = monoid == "multiply" and element_type.is_float
-    if rounds and len(steps) > 1 and not is_product and fold_orders.rounds(to_apply.computation):
+    if rounds and not is_single and not is_product and fold_orders.rounds(to_apply.computation):
         totals = [partial(_window_sums, x, init, window) for x, init in zip(inputs, inits)]
         in_order = partial(windows_in_order, inputs, inits, to_apply, window)
         return separately(to_apply, totals, in_order, dims)
@@ -124,6 +128,7 @@ def _in_some_order(
         )
     if not rounds or (monoid and not element_type.is_complex):
         return result
+    steps = list(exact.steps_of(window, inputs[0].shape))
 
     def fold(callee: Callee[Value], backwards: bool, end: str) -> Sequence[Array]:
         state = [np.broadcast_to(getattr(x, end), dims) for x in inits]

@@ -40,7 +40,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.midpoints import beside_middle, middle
+from interp.envelope.midpoints import beside_middle, is_wide_anywhere, middle, middle_of_wide
 from interp.envelope.peer_values.computation_facts import Facts
 from interp.envelope.peer_values.shown import ShownValues
 from interp.envelope.recorded_values import MOST_TRIPS
@@ -235,7 +235,10 @@ class Followed:
         """Test for elements whose enclosure is too wide to go on with the peer's value. What is
         wrong here is not blamed on what follows."""
         place, instruction, _, value, found = compared
-        unsure = is_wide(value, middle(value)) & (found != KINDS.index(OUTSIDE))
+        centre = middle_of_wide(value)
+        if centre is None:
+            return np.broadcast_to(np.False_, value.shape)
+        unsure = is_wide(value, centre) & (found != KINDS.index(OUTSIDE))
         scale = self.scales.get(place.named(instruction.name))
         if scale is not None and instruction.opcode != "while":
             unsure &= ~_is_narrow_beside(value, scale)
@@ -320,7 +323,7 @@ class Followed:
         shown = self.shown.at(place, name)
         if shown is not None and shown.shape == value.shape and contains(value, shown).all():
             return shown
-        return None if is_wide(value, middle(value)).any() else middle(value)
+        return None if is_wide_anywhere(value) else middle(value)
 
     def _known(self, facts: Facts, instruction: Instruction, actual: Array) -> Enclosure:
         """Enclose the value that the peer goes on with after it showed ``actual``: one ulp wider
@@ -358,7 +361,7 @@ def _is_narrow(value: Value) -> bool:
         return False
     if not value.element_type.is_inexact:
         return all_certain(value)
-    return not is_wide(value, middle(value)).any()
+    return not is_wide_anywhere(value)
 
 
 def _typical(value: Enclosure) -> float:

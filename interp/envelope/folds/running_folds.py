@@ -7,17 +7,20 @@ the element to the end.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from hlo.attributes import Window, WindowDimension
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope.enclosed_values import spread
-from interp.envelope.enclosure import Enclosure, Value, moved, where
+from interp.envelope.enclosure import Enclosure, Value, anything, moved, where
 from interp.ops import reduction as exact
-from interp.windows import is_trivial, positions
+from interp.windows import from_, positions, running, trimmed, up_to
 
 _BLOCK = 16  # elements
+_MOST_WORK = 1 << 31  # elements that instructions compute, some 15 ns each
 
 Values = tuple[Enclosure, ...]
 
@@ -25,8 +28,16 @@ Values = tuple[Enclosure, ...]
 def windows_in_order(
     inputs: Values, inits: Values, to_apply: Callee[Value], window: Window
 ) -> Value:
-    """Fold each window in row-major order, the init first."""
+    """Fold each window in row-major order, the init first. Where each window has the elements up to
+    its own, its fold goes on from that of the window before. Of more work than is done in half a
+    minute the result is open."""
     dims = tuple(map(positions, window.dimensions, inputs[0].shape))
+    along = running(window.dimensions, inputs[0].shape)
+    if along is not None and along.ends and inputs[0].low.size:
+        return _accumulated(inputs, inits, to_apply, along.axis)
+    offsets = math.prod(trimmed(*x).size for x in zip(window.dimensions, inputs[0].shape))
+    if offsets * math.prod(dims) * len(to_apply.computation.instructions) > _MOST_WORK:
+        return to_apply.bundled([anything(dims, x.element_type) for x in inputs])
     state = [spread(x, dims) for x in inits]
     for step in exact.steps_of(window, inputs[0].shape):
         elements = [moved(lambda x, at=step.elements: x[at], x) for x in inputs]
@@ -36,34 +47,31 @@ def windows_in_order(
     return to_apply.bundled(state)
 
 
+def _accumulated(inputs: Values, inits: Values, to_apply: Callee[Value], axis: int) -> Value:
+    """Fold the elements up to each one along an axis, the init first."""
+    rows = [moved(lambda x: np.moveaxis(x, axis, 0), x) for x in inputs]
+    dims = rows[0].shape[1:]
+    state = [spread(x, dims) for x in inits]
+    states = []
+    for step in range(len(rows[0].low)):
+        elements = [moved(lambda x, at=step: x[at, ...], x) for x in rows]
+        result = to_apply(*state, *elements)
+        state = [spread(x, dims) for x in (result if isinstance(result, tuple) else (result,))]
+        states.append(state)
+    folds = zip(*states, strict=True)
+    return to_apply.bundled([moved(lambda *x: np.stack(x, axis), *parts) for parts in folds])
+
+
 def is_running(window: Window, dims: tuple[int, ...]) -> bool:
     """Test for a running fold: one dimension has a window over all elements up to, or from, each
     one."""
-    return _running(window, dims) is not None
-
-
-def _running(window: Window, dims: tuple[int, ...]) -> tuple[int, bool] | None:
-    """Find a running fold's dimension, and whether windows end at their element (True) or begin
-    there. None for other windows."""
-    axes = [d for d, one in enumerate(window.dimensions) if not is_trivial(one)]
-    if len(axes) != 1:
-        return None
-    (axis,) = axes
-    for is_up_to in (True, False):
-        if window.dimensions[axis] == _along(dims[axis], is_up_to):
-            return axis, is_up_to
-    return None
-
-
-def _along(length: int, is_up_to: bool) -> WindowDimension:
-    low, high = (length - 1, 0) if is_up_to else (0, length - 1)
-    return WindowDimension(length, padding_low=low, padding_high=high)
+    return running(window.dimensions, dims) is not None
 
 
 def in_some_blocks(inputs: Values, inits: Values, to_apply: Callee[Value], window: Window) -> Value:
     """Compute a running fold in blocks of 16: within each block, then combined with the running
     fold of the totals of the blocks before (or behind)."""
-    found = _running(window, inputs[0].shape)
+    found = running(window.dimensions, inputs[0].shape)
     assert found is not None
     axis, is_up_to = found
     rows = [moved(lambda x: np.moveaxis(x, axis, -1), x) for x in inputs]
@@ -100,7 +108,7 @@ def _in_order(
 ) -> list[Enclosure]:
     *others, length = rows[0].shape
     ones = (WindowDimension(1),) * len(others)
-    window = Window((*ones, _along(length, is_up_to)))
+    window = Window((*ones, up_to(length) if is_up_to else from_(length)))
     result = windows_in_order(tuple(rows), inits, to_apply, window)
     return list(result) if isinstance(result, tuple) else [result]
 

@@ -6,6 +6,7 @@ Where the orders tried here disagree, or the computation rounds, a compiler may 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -86,6 +87,16 @@ def grows(monoid: str | None, *values: Enclosure) -> bool:
         return True
     is_truth = values[0].element_type is PRED
     return monoid in ("and", "or") and (is_truth or all(map(all_certain, values)))
+
+
+def has_one_result(monoid: str | None, *values: Enclosure) -> bool:
+    """Test for a fold of certain integers or truth values by a monoid: whatever the order, the
+    exact result is the only one."""
+    return (
+        monoid is not None
+        and not values[0].element_type.is_inexact
+        and all(map(all_certain, values))
+    )
 
 
 def _is_associative(computation: Computation) -> bool:
@@ -200,3 +211,12 @@ def open_where(mask: Array, result: Value) -> Value:
         return tuple(open_where(mask, part) for part in result)
     assert isinstance(result, Enclosure)
     return where(mask, anything(result.shape, result.element_type), result)
+
+
+def in_rows(operand: Array, init: Array, dimensions: tuple[int, ...]) -> Array:
+    """Arrange the elements to fold over some dimensions along the first axis, the init first."""
+    kept = [axis for axis in range(operand.ndim) if axis not in dimensions]
+    dims = [operand.shape[axis] for axis in kept]
+    steps = math.prod(operand.shape[axis] for axis in dimensions)
+    rows = operand.transpose(*sorted(dimensions), *kept).reshape(steps, *dims)
+    return np.concatenate([np.broadcast_to(init, (1, *dims)), rows])
