@@ -97,6 +97,8 @@ PEERS = {
     "hlo_oracle/frontends/torch/functions.py": {"jax", "torch"},
     "hlo_oracle/frontends/torch/graph_compiler.py": {"functorch", "torch"},
     "hlo_oracle/frontends/torch/graphs.py": {"jax", "torch"},
+    "hlo_oracle/frontends/torch/lists.py": {"torch"},
+    "hlo_oracle/frontends/torch/optimizers.py": {"torch"},
     "hlo_oracle/frontends/torch/reads.py": {"torch"},
     "hlo_oracle/frontends/torch/rewriting.py": {"torch"},
     "hlo_oracle/frontends/torch/strided.py": {"torch"},

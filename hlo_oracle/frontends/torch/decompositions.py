@@ -15,7 +15,7 @@ import torch
 from torch._C import DispatchKey
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from hlo_oracle.frontends.torch import factorizations, strided, windows
+from hlo_oracle.frontends.torch import factorizations, lists, strided, windows
 
 _MORE = (
     "native_layer_norm", "native_layer_norm_backward", "native_group_norm",
@@ -64,6 +64,7 @@ def table() -> Decompositions:
         torch.ops.prims.broadcast_in_dim.default: _broadcast_in_dim,
         torch.ops.aten.rrelu_with_noise_functional.default: _rrelu,
         **factorizations.TABLE,
+        **lists.TABLE,
         **strided.TABLE,
         **windows.TABLE,
     }

@@ -315,6 +315,8 @@ OPS: dict[str, Operation] = {
     "__rshift__": promoted(jnp.right_shift),
     "pow.Tensor_Scalar": typed(_power_of_scalar),
     "abs": unpromoted(jnp.abs),
+    # Dynamo makes it of ``addcmul_`` and ``addcdiv_``; PyTorch's own kernel rounds twice, too.
+    "fma": promoted(lambda x, y, z: x * y + z),
     "addcdiv": partial(_addc, combine=jnp.true_divide),
     "addcmul": partial(_addc, combine=jnp.multiply),
     "angle": typed(_angle),

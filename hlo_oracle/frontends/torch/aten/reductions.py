@@ -186,6 +186,8 @@ OPS: dict[str, Operation] = {
     "amax": _same(jnp.max),
     "amin": _same(jnp.min),
     "any": _same(jnp.any),
+    "_is_all_true": unpromoted(jnp.all),
+    "_is_any_true": unpromoted(jnp.any),
     "argmax": _place(jnp.argmax),
     "argmin": _place(jnp.argmin),
     "aminmax": unpromoted(
