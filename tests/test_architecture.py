@@ -48,6 +48,12 @@ OUTSIDE = {
     "selftest": {"numpy", "ml_dtypes", "rich", "mpmath", "scipy"},
     "bench": {"numpy", "ml_dtypes", "rich"},
 }
+# The files of operations of ATen, which are functions of JAX's arrays.
+ATEN = (
+    "bessel", "contraction", "counting", "ctc", "data_movement", "distances", "elementwise",
+    "embedding_bag", "gamma", "indexing", "linear_algebra", "losses", "order_statistics",
+    "polynomials", "pooling", "promotion", "quantization", "reductions", "resampling", "segments",
+)  # fmt: skip
 # What the file of one peer may import besides: it is not there without the peer.
 PEERS = {
     "fuzz/peers/literal_import.py": {"jaxlib"},
@@ -69,25 +75,7 @@ PEERS = {
     "hlo_oracle/frontends/pjrt/registration.py": {"jax", "jaxlib"},
     "hlo_oracle/frontends/pjrt/stablehlo.py": {"jaxlib"},
     "hlo_oracle/frontends/tensorflow.py": {"tensorflow"},
-    "hlo_oracle/frontends/torch/aten/bessel.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/contraction.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/counting.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/ctc.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/data_movement.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/distances.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/elementwise.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/embedding_bag.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/gamma.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/indexing.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/linear_algebra.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/losses.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/order_statistics.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/polynomials.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/pooling.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/promotion.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/quantization.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/reductions.py": {"jax"},
-    "hlo_oracle/frontends/torch/aten/resampling.py": {"jax"},
+    **{f"hlo_oracle/frontends/torch/aten/{name}.py": {"jax"} for name in ATEN},
     "hlo_oracle/frontends/torch/captured.py": {"torch"},
     "hlo_oracle/frontends/torch/composites.py": {"torch"},
     "hlo_oracle/frontends/torch/compiled_stages.py": {"jax", "torch"},
@@ -98,6 +86,8 @@ PEERS = {
     "hlo_oracle/frontends/torch/functions.py": {"jax", "torch"},
     "hlo_oracle/frontends/torch/graph_compiler.py": {"functorch", "torch"},
     "hlo_oracle/frontends/torch/graphs.py": {"jax", "torch"},
+    "hlo_oracle/frontends/torch/lists.py": {"torch"},
+    "hlo_oracle/frontends/torch/optimizers.py": {"torch"},
     "hlo_oracle/frontends/torch/reads.py": {"torch"},
     "hlo_oracle/frontends/torch/rewriting.py": {"torch"},
     "hlo_oracle/frontends/torch/strided.py": {"torch"},

@@ -73,6 +73,17 @@ def _dims(shape: Sequence[str], n: int, m: int) -> list[int]:
     return [{"n": n, "m": m, "3": 3, "2": 2, "1": 1}[name] for name in shape]
 
 
+# Numbers at the edges of functions, in turn.
+_EDGES = (
+    0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.0, -3.0, 1e30, -1e30, 1e-30, 90.0,
+    -90.0, 1.5, -2.5,
+)  # fmt: skip
+
+
+def _edges(rng: np.random.RandomState, n: int, m: int) -> Any:
+    return np.resize(_EDGES, (n, 6))
+
+
 def _definite(rng: np.random.RandomState, n: int, m: int) -> Any:
     factor = rng.randn(n, n)
     return factor @ factor.T + n * np.eye(n)
@@ -92,6 +103,7 @@ ARRAYS: dict[str, Draw] = {
     "positive": lambda rng, n, m: rng.uniform(0.5, 4, (n, m)),
     "unit": lambda rng, n, m: rng.uniform(0.05, 0.95, (n, m)),
     "definite": _definite,
+    "special": _edges,
     "ascending": lambda rng, n, m: np.sort(rng.randn(m)) * 4,
 }
 # Those whose type is always the same.

@@ -58,6 +58,10 @@ class Capturing(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
         self._originals[id(copy)] = x
         return copy
 
+    def captured(self) -> list[Any]:
+        """List the tensors that were copied, in the order of first use."""
+        return [x for x, _ in self._copies.values()]
+
     def written(self) -> list[Any]:
         """List the tensors whose copies were written, in the order of first use."""
         with torch._C.DisableTorchFunction():

@@ -175,6 +175,7 @@ TABLE: dict[Any, Callable[..., Any]] = {
     _ops.index.Tensor: _index,
     _ops.index_put.default: _index_put,
     _ops.masked_select.default: _masked_select,
+    _ops._unique.default: lambda *given, **named: _unique(*given, **named)[:2],
     _ops._unique2.default: _unique,
     _ops.unique_consecutive.default: _unique_consecutive,
     _ops.unique_dim.default: _unique_dim,

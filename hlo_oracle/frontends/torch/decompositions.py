@@ -15,7 +15,7 @@ import torch
 from torch._C import DispatchKey
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from hlo_oracle.frontends.torch import factorizations, strided, windows
+from hlo_oracle.frontends.torch import factorizations, lists, strided, windows
 
 _MORE = (
     "native_layer_norm", "native_layer_norm_backward", "native_group_norm",
@@ -31,7 +31,7 @@ _MORE = (
     "nll_loss2d_forward", "nll_loss2d_backward", "mse_loss", "mse_loss_backward",
     "smooth_l1_loss", "smooth_l1_loss_backward", "huber_loss", "huber_loss_backward",
     "binary_cross_entropy", "binary_cross_entropy_backward", "upsample_nearest1d",
-    "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_bicubic2d",
+    "upsample_nearest2d", "upsample_bicubic2d",
     "upsample_nearest3d",
     "grid_sampler_2d", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d",
     "reflection_pad2d_backward", "replication_pad1d", "replication_pad2d", "replication_pad3d",
@@ -64,6 +64,7 @@ def table() -> Decompositions:
         torch.ops.prims.broadcast_in_dim.default: _broadcast_in_dim,
         torch.ops.aten.rrelu_with_noise_functional.default: _rrelu,
         **factorizations.TABLE,
+        **lists.TABLE,
         **strided.TABLE,
         **windows.TABLE,
     }

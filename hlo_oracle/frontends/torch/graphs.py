@@ -27,9 +27,6 @@ _IGNORED = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
 _MODULES = (operator, math, builtins, torch)  # of functions on numbers, symbolic ones in torch
 _RANDOM = getattr(torch.Tag, "nondeterministic_seeded", None)
 
-# AOTAutograd has it called by with_effects, which takes the operation as an argument.
-_CHECK = "aten._linalg_check_errors.default"
-
 _SIZES: Mapping[str, Callable[..., Any]] = {
     "sym_size": lambda x, dim=None: tuple(x.shape) if dim is None else x.shape[dim],
     "sym_numel": lambda x: x.size,
@@ -105,8 +102,6 @@ def reason_against(node: Node) -> str | None:
     name, overload = _names(target)
     if name not in _SIZES and table.operation_of(name, overload) is None:
         return "no conversion to HLO"
-    if name == "linalg_cholesky_ex" and _is_read(node, 1):
-        return "the order of the first minor that is not positive"
     given = [x for operand in nodes_in((node.args, node.kwargs)) for x in values_of(operand)]
     return next(filter(None, map(_reason_against_tensor, [*values_of(node), *given])), None)
 
@@ -135,16 +130,6 @@ def _reason_against_tensor(value: object) -> str | None:
     if not has_type(value.dtype):
         return f"{value.dtype} has no type in HLO"
     return None
-
-
-def _is_read(node: Node, number: int) -> bool:
-    """Test for a result, by its number, that anything but a check of factorizations reads."""
-    return any(
-        _CHECK not in (op_name(reader), *map(str, reader.args))
-        for item in node.users
-        if item.target is operator.getitem and item.args[1] == number
-        for reader in item.users
-    )
 
 
 def _names(target: Any) -> tuple[str, str]:

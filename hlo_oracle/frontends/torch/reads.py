@@ -20,6 +20,10 @@ from hlo.values import Array
 from hlo_oracle.frontends.torch.tensors import array_of
 
 _NUMBER = "aten._local_scalar_dense.default"  # item, bool, int, float
+_NUMBERS = frozenset(
+    getattr(torch.Tensor, name)
+    for name in ("item", "__bool__", "__complex__", "__float__", "__index__", "__int__")
+)
 # They hand out all elements at once, without an operation that a trace sees.
 _ELEMENTS = frozenset(
     getattr(torch.Tensor, name)
@@ -35,6 +39,7 @@ class Reads(TorchDispatchMode):  # type: ignore[misc]  # Any without torch
         super().__init__()
         self.numbers: list[tuple[str, bool | int | float | complex]] = []
         self.tensors: list[Any] = []
+        self._versions: list[int] = []
 
     def __torch_dispatch__(
         self, function: Any, types: Any, arguments: Sequence[Any] = (),
@@ -46,13 +51,26 @@ class Reads(TorchDispatchMode):  # type: ignore[misc]  # Any without torch
             self.numbers.append((str(function), result))
             if str(function) == _NUMBER:
                 self.tensors.append(arguments[0])
+                self._versions.append(_version(arguments[0]))
         return result
+
+    def require_unwritten(self) -> None:
+        """Raise Unsupported if a tensor was written after it was read: it is no longer what was
+        read."""
+        if self._versions != list(map(_version, self.tensors)):
+            raise Unsupported(
+                "a number is read of a tensor that is written later: no program to judge by"
+            )
 
     def copies(self) -> list[Array]:
         """Return the numbers of :attr:`tensors` as arrays without dimensions."""
         found = [number for name, number in self.numbers if name == _NUMBER]
         pairs = zip(found, self.tensors, strict=True)
         return [array_of(torch.tensor(x, dtype=tensor.dtype)) for x, tensor in pairs]
+
+
+def _version(x: Any) -> int:
+    return -1 if x.is_inference() else int(x._version)
 
 
 def require_same(name: str, traced: Reads, ran: Reads) -> None:
@@ -66,13 +84,16 @@ def require_same(name: str, traced: Reads, ran: Reads) -> None:
 
 
 class SingleNumbers(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
-    """Refuse functions that hand out all elements of a tensor to Python while this mode is on."""
+    """Have numbers be read of copies, as their tensors may be written later, and refuse functions
+    that hand out all elements of a tensor to Python, while this mode is on."""
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: Any = (),
         keywords: Mapping[str, Any] | None = None,
     ) -> Any:  # fmt: skip
         """Call a function of torch; raise Unsupported for one that hands out elements."""
+        if function in _NUMBERS:
+            return function(arguments[0].clone(), *arguments[1:], **(keywords or {}))
         if function in _ELEMENTS:
             raise Unsupported(
                 f"{function.__name__} reads elements outside of PyTorch: no program to judge by"

@@ -17,7 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 
 from hlo.errors import Error, Unsupported
-from hlo_oracle.frontends.torch import data_sizes, decompositions, strided
+from hlo_oracle.frontends.torch import data_sizes, decompositions, optimizers, strided
 from hlo_oracle.frontends.torch.captured import Capturing
 from hlo_oracle.frontends.torch.composites import WrittenOut
 from hlo_oracle.frontends.torch.graphs import op_name
@@ -45,7 +45,8 @@ class Tracing:
         #: The tensors of the program's parameters.
         self.tensors = [*self._state.values(), *(self._leaves[n] for n in self._places)]
         self._given = len(self.tensors)
-        self._written: list[Any] = []  # outside of the arguments
+        self._captured: list[Any] = []  # outside of the arguments, and no parameters yet
+        self._written: list[Any] = []  # of these
         #: Where in the function's value each result is.
         self.paths: list[str] = []
         #: The graph of the operations that the function calls, which may write.
@@ -56,14 +57,19 @@ class Tracing:
 
         Raises Unsupported for views that a program cannot have, Error where torch cannot trace.
         """
-        try:
-            module = self._traced()
-        except Error:  # as torch says of such writes, mostly
-            if not self._written:
-                raise
-        if self._written:
-            self.tensors += self._written
-            module = self._traced()
+        while True:
+            try:
+                module, error = self._traced(), None
+            except Error as raised:  # as torch says of such writes, mostly
+                module, error = None, raised
+            # Kernels write tensors whose versions stay, as the statistics of a batch norm: where
+            # the trace fails for no other, all that it used may be written.
+            found = self._written or (self._captured if error else [])
+            if not found:
+                break
+            self.tensors += found
+        if error is not None:
+            raise error
         return module
 
     def decomposed(self, module: Any) -> Any:
@@ -75,6 +81,7 @@ class Tracing:
             return self._decomposed(module)
 
     def _traced(self) -> Any:
+        self._captured, self._written = [], []
         given = [x.detach().clone().requires_grad_(x.requires_grad) for x in self.tensors]
         with self._tracing():
             # Once for gradients inside of the function, which functionalize does not see, then for
@@ -106,7 +113,10 @@ class Tracing:
     @contextmanager
     def _tracing(self) -> Iterator[None]:
         try:
-            with _without_fused_kernels(), _without_log(), torch.random.fork_rng(devices=[]):
+            with (
+                _without_fused_kernels(), _without_log(), torch.random.fork_rng(devices=[]),
+                optimizers.restored(),
+            ):  # fmt: skip
                 yield
         except Unsupported:
             raise
@@ -117,13 +127,12 @@ class Tracing:
 
     def _first(self, given: Sequence[Any]) -> Any:
         begun = self._by_make_fx(self._flat, decomposition_table=decompositions.early())
-        if not self._with_numbers:
-            return begun(*given)
-        self.reads = Reads()
-        with self.reads:
+        if self._with_numbers:
+            self.reads = Reads()
+        with nullcontext() if self.reads is None else self.reads:
             module = begun(*given)
         for node in reversed(module.graph.nodes):
-            if not node.users and _is_number(node):
+            if not node.users and (_is_number(node) or op_name(node).startswith("profiler.")):
                 module.graph.erase_node(node)
         module.recompile()
         return module
@@ -144,11 +153,12 @@ class Tracing:
                 else self._function(*positional, **named)
             )
             value = capturing.replaced(value)
-            self._written = capturing.written()
+            self._captured, self._written = capturing.captured(), capturing.written()
         found = _pytree.tree_flatten_with_path(value)[0]
         self.paths = [_pytree.keystr(path) for path, x in found if isinstance(x, torch.Tensor)]
         results = [x for _, x in found if isinstance(x, torch.Tensor)]
         if self.reads is not None:
+            self.reads.require_unwritten()
             self.paths += [f"number read {n}" for n, _ in enumerate(self.reads.tensors, 1)]
             results += self.reads.tensors
         return results

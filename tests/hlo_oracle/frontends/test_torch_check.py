@@ -64,9 +64,8 @@ def test_factors_that_are_not_unique_are_not_proven_wrong() -> None:
     assert ho.check(factors, numbers(4, 3))
 
 
-def test_the_order_of_a_minor_that_is_not_positive_is_refused() -> None:
-    with pytest.raises(Unsupported, match="first minor that is not positive"):
-        ho.check(lambda x: torch.linalg.cholesky_ex(x)[1], S)
+def test_the_order_of_a_minor_that_is_not_positive() -> None:
+    assert ho.check(lambda x: torch.linalg.cholesky_ex(x)[1], S - 6 * torch.eye(4))
 
 
 # Not float32: PyTorch's erf in vectors of it has an absolute error of 1.5e-7 (Abramowitz and Stegun

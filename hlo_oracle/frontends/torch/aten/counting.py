@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,9 +49,13 @@ def _histogram(
 def _histogram_of_bins(
     result: Any, x: Any, bins: int, *, range: Any = None, **named: Any
 ) -> tuple[Any, Any]:
-    """Count elements in bins of one width, by default from the least element to the largest."""
-    if range is not None:
-        low, high = (jnp.asarray(end, x.dtype) for end in range)
+    return _histogram(result, x, _edges_of_bins(x, bins, range), **named)
+
+
+def _edges_of_bins(x: Any, bins: int, ends: Sequence[Any] | None) -> Any:
+    """Compute the edges of bins of one width, by default from the least element to the largest."""
+    if ends is not None:
+        low, high = (jnp.asarray(end, x.dtype) for end in ends)
     elif x.size:
         low, high = jnp.min(x), jnp.max(x)
     else:
@@ -58,7 +63,41 @@ def _histogram_of_bins(
     low, high = jnp.where(low == high, low - 0.5, low), jnp.where(low == high, high + 0.5, high)
     step, at = (high - low) / bins, jnp.arange(bins + 1)
     edges = jnp.where(at < (bins + 1) // 2, low + step * at, high - step * (bins - at))
-    return _histogram(result, x, edges.astype(x.dtype), **named)
+    return edges.astype(x.dtype)
+
+
+def _edges_of_dimensions(
+    result: Any, x: Any, bins: Sequence[int], *, range: Any = None, **named: Any
+) -> list[Any]:
+    """Compute the edges for each coordinate of the points x[…, D]."""
+    points = x.reshape(-1, x.shape[-1])
+    ends = [None] * len(bins) if range is None else list(zip(range[::2], range[1::2], strict=True))
+    return [_edges_of_bins(points[:, n], count, ends[n]) for n, count in enumerate(bins)]
+
+
+def _histogramdd(
+    result: Any, x: Any, edges: Sequence[Any], *, weight: Any = None, density: bool = False
+) -> Any:
+    """Count points x[…, D] between the edges of each dimension."""
+    points = x.reshape(-1, x.shape[-1])
+    sizes = [edge.shape[0] - 1 for edge in edges]
+    inside, place = jnp.ones(points.shape[0], bool), jnp.zeros(points.shape[0], "int64")
+    for n, (edge, size) in enumerate(zip(edges, sizes, strict=True)):
+        one = points[:, n]
+        inside = inside & (one >= edge[0]) & (one <= edge[-1])
+        at = jnp.searchsorted(edge, one, side="right") - 1
+        place = place * size + jnp.clip(at, 0, size - 1)
+    counts = _counted(result, math.prod(sizes), place, inside, weight).reshape(sizes)
+    if density:
+        counts = counts / jnp.sum(counts)
+        for n, edge in enumerate(edges):
+            counts = counts / jnp.diff(edge).reshape(-1, *(1,) * (len(edges) - 1 - n))
+    return counts
+
+
+def _histogramdd_of_bins(result: Any, x: Any, bins: Sequence[int], **named: Any) -> Any:
+    edges = _edges_of_dimensions(result, x, bins, range=named.pop("range", None))
+    return _histogramdd(result, x, edges, **named)
 
 
 def _repeats(result: Any, repeats: Any, *, output_size: int | None = None) -> Any:
@@ -82,6 +121,9 @@ OPS: dict[str, Operation] = {
     "histc": typed(_histc),
     "histogram.bins_tensor": typed(_histogram),
     "histogram.bin_ct": typed(_histogram_of_bins),
+    "_histogramdd_bin_edges": typed(_edges_of_dimensions),
+    "_histogramdd_from_bin_cts": typed(_histogramdd_of_bins),
+    "_histogramdd_from_bin_tensors": typed(_histogramdd),
     "nonzero_static": typed(_nonzero_static),
     "repeat_interleave.Tensor": typed(_repeats),
 }

@@ -132,6 +132,12 @@ def _rrelu_backward(
     return jnp.where(x > 0, gradient, gradient * slope)
 
 
+def _shrink_backward(gradient: Any, x: Any, bound: Any) -> Any:
+    """Compute the gradient of what is 0, or moved towards 0, from -bound to bound."""
+    bound = jnp.asarray(bound, x.dtype)
+    return jnp.where((x >= -bound) & (x <= bound), jnp.zeros((), gradient.dtype), gradient)
+
+
 def _elu(x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
     def number(value: float) -> Any:
         return jnp.asarray(value, x.dtype)
@@ -140,8 +146,10 @@ def _elu(x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.
     return jnp.where(x > 0, x * number(scale), negative)
 
 
-def _shift(function: Any) -> Operation:
-    return promoted(lambda x, y: function(*jnp.broadcast_arrays(x, y)))
+def _broadcast(function: Any) -> Callable[..., Any]:
+    """Make a function of operands that are broadcast to each other, which those of ``lax`` are
+    not."""
+    return lambda *operands: function(*jnp.broadcast_arrays(*operands))
 
 
 def _addc(result: Any, x: Any, y: Any, z: Any, *, value: Any = 1, combine: Any = None) -> Any:
@@ -296,7 +304,8 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "add": _add, "atan2": jnp.arctan2, "bitwise_and": jnp.bitwise_and,
     "bitwise_or": jnp.bitwise_or, "bitwise_xor": jnp.bitwise_xor, "copysign": jnp.copysign,
     "div": _div, "floor_divide": jnp.floor_divide, "fmax": jnp.fmax, "fmin": jnp.fmin,
-    "gcd": _gcd, "igamma": lax.igamma, "igammac": lax.igammac, "lcm": _lcm,
+    "gcd": _gcd, "igamma": _broadcast(lax.igamma), "igammac": _broadcast(lax.igammac),
+    "lcm": _lcm,
     "hypot": jnp.hypot, "lerp": _lerp, "maximum": jnp.maximum, "minimum": jnp.minimum,
     "mul": jnp.multiply, "nextafter": jnp.nextafter, "pow": _pow,
     "remainder": jnp.remainder, "rsub": _rsub, "sub": _sub,
@@ -308,13 +317,15 @@ OPS: dict[str, Operation] = {
     **{name: compared(getattr(operator, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     "frexp": unpromoted(_frexp),
     "ldexp": typed(_ldexp),
-    "fmod": _shift(lax.rem),
-    "bitwise_left_shift": _shift(lax.shift_left),
+    "fmod": promoted(_broadcast(lax.rem)),
+    "bitwise_left_shift": promoted(_broadcast(lax.shift_left)),
     "bitwise_right_shift": promoted(jnp.right_shift),  # logical if unsigned
-    "__lshift__": _shift(lax.shift_left),
+    "__lshift__": promoted(_broadcast(lax.shift_left)),
     "__rshift__": promoted(jnp.right_shift),
     "pow.Tensor_Scalar": typed(_power_of_scalar),
     "abs": unpromoted(jnp.abs),
+    # Dynamo makes it of ``addcmul_`` and ``addcdiv_``; PyTorch's own kernel rounds twice, too.
+    "fma": promoted(lambda x, y, z: x * y + z),
     "addcdiv": partial(_addc, combine=jnp.true_divide),
     "addcmul": partial(_addc, combine=jnp.multiply),
     "angle": typed(_angle),
@@ -334,10 +345,12 @@ OPS: dict[str, Operation] = {
     "conj_physical": unpromoted(jnp.conj),
     "real": unpromoted(jnp.real),
     "imag": unpromoted(jnp.imag),
-    "complex": unpromoted(lax.complex),
+    "complex": unpromoted(_broadcast(lax.complex)),
     "polar": unpromoted(_polar),
     "elu": unpromoted(_elu),
     "leaky_relu": unpromoted(_leaky_relu),
+    "hardshrink_backward": unpromoted(_shrink_backward),
+    "softshrink_backward": unpromoted(_shrink_backward),
     "rrelu_with_noise_backward": unpromoted(_rrelu_backward),
     "isfinite": unpromoted(jnp.isfinite),
     "isinf": _test(jnp.isinf),

@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
+from hlo_oracle.frontends.torch.aten.reductions import vector_norm
 
 
 def _taken(x: Any, dim: int, index: Any) -> Any:
@@ -25,14 +26,27 @@ def _embedding(weight: Any, indices: Any, *rest: Any) -> Any:
     return jnp.take(weight, indices, axis=0, mode="clip")
 
 
+def _embedding_renorm(weight: Any, indices: Any, most: float, ord: float) -> Any:
+    """Scale the rows that are read, and whose norm is above a bound, down to it; by factors of
+    f64, as ATen does."""
+    flat = indices.reshape(-1)
+    rows = _embedding(weight, flat)
+    size = vector_norm(rows.dtype, rows, ord, 1, True)
+    wide = rows.astype("float32") if rows.dtype.itemsize < 4 else rows
+    factor = (most / (size.astype("float64") + 1e-7)).astype(wide.dtype)
+    scaled = jnp.where(size > most, (wide * factor).astype(rows.dtype), rows)
+    return weight.at[flat].set(scaled, mode="drop")
+
+
 def _embedding_backward(
     gradient: Any, indices: Any, count: int, padding_idx: int, scale_by_frequency: bool
 ) -> Any:
-    """Sum the gradients of each row of the table, except the padding's row."""
-    if scale_by_frequency:
-        raise NotImplementedError("gradients scaled by the frequency of their indices")
+    """Sum the gradients of each row of the table, except the padding's row; or take their mean."""
     flat = indices.reshape(-1)
     rows = gradient.reshape(flat.shape[0], -1)
+    if scale_by_frequency:
+        counts = jnp.zeros(count, rows.dtype).at[flat].add(1, mode="drop")
+        rows = rows / jnp.take(counts, flat, mode="clip")[:, None]
     kept = jnp.where((flat == padding_idx)[:, None], jnp.zeros((), rows.dtype), rows)
     return jnp.zeros((count, rows.shape[1]), rows.dtype).at[flat].add(kept, mode="drop")
 
@@ -247,6 +261,7 @@ def _bucketize(
 
 OPS: dict[str, Operation] = {
     "embedding": unpromoted(_embedding),
+    "embedding_renorm": unpromoted(_embedding_renorm),
     "embedding_dense_backward": unpromoted(_embedding_backward),
     "index": unpromoted(_index),
     "_unsafe_index": unpromoted(_index),

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.lax import linalg
 
 from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
@@ -55,17 +56,31 @@ def _triangular_solve(
 
 
 def _cholesky(x: Any, *, upper: bool = False, check_errors: bool = False) -> tuple[Any, Any]:
-    """Factor x = L Lᴴ by its lower triangle, or x = Uᴴ U by its upper one.
-
-    ``info`` is 1 of a matrix that has no factor, not the order of its first minor that is not
-    positive: _linalg_check_errors alone may read it (graphs.py).
-    """
+    """Factor x = L Lᴴ by its lower triangle, or x = Uᴴ U by its upper one; return also the order
+    of the first minor that is not positive, 0 if all are."""
     if not x.size:
         return x, jnp.zeros(x.shape[:-2], "int32")
+    x = _adjoint(x) if upper else x
     # JAX would replace x by (x + xᴴ) / 2, while ATen never reads the other triangle.
-    lower = linalg.cholesky(_adjoint(x) if upper else x, symmetrize_input=False)
-    failed = jnp.any(jnp.isnan(jnp.real(jnp.diagonal(lower, 0, -2, -1))), axis=-1)
-    return (_adjoint(lower) if upper else lower), failed.astype("int32")
+    lower = linalg.cholesky(x, symmetrize_input=False)
+    return (_adjoint(lower) if upper else lower), _first_failing_order(x)
+
+
+def _first_failing_order(x: Any) -> Any:
+    """Find the first pivot of an elimination that is not positive, by one column after the other:
+    JAX's factor is NaN everywhere then. Where nobody reads it, it is dead code."""
+
+    def step(column: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        rest, order = state
+        below = lax.dynamic_index_in_dim(rest, column, rest.ndim - 1, keepdims=False)
+        pivot = jnp.real(lax.dynamic_index_in_dim(below, column, below.ndim - 1, keepdims=False))
+        order = jnp.where((order == 0) & ~(pivot > 0), column + 1, order).astype("int32")
+        divisor = jnp.where(pivot > 0, pivot, 1)[..., None, None].astype(x.dtype)
+        return rest - below[..., :, None] * jnp.conj(below[..., None, :]) / divisor, order
+
+    full = jnp.tril(x) + _adjoint(jnp.tril(x, -1))
+    begin = full, jnp.zeros(x.shape[:-2], "int32")
+    return lax.fori_loop(0, x.shape[-1], step, begin)[1]
 
 
 def _cholesky_solve(b: Any, factor: Any, upper: bool = False) -> Any:
@@ -175,6 +190,25 @@ def _qr(x: Any, mode: str = "reduced") -> tuple[Any, Any]:
     return q, r
 
 
+def _geqrf(x: Any) -> tuple[Any, Any]:
+    """Factor x = Q R; return R with the reflectors of Q below it, and their factors."""
+    if not x.size:
+        return x, jnp.zeros((*x.shape[:-2], min(x.shape[-2:])), x.dtype)
+    reflectors, factors = jnp.linalg.qr(x, mode="raw")
+    return jnp.swapaxes(reflectors, -1, -2), factors
+
+
+def _ormqr(x: Any, factors: Any, y: Any, left: bool = True, transpose: bool = False) -> Any:
+    """Multiply by the square Q of reflectors and their factors, or by its adjoint."""
+    rows = x.shape[-2]
+    padded = jnp.zeros((*x.shape[:-1], rows), x.dtype).at[..., : x.shape[-1]].set(x[..., :rows])
+    if not y.size:
+        return y
+    q = linalg.householder_product(padded, factors) if factors.size else _identity_like(padded)
+    q = _adjoint(q) if transpose else q
+    return jnp.matmul(q, y) if left else jnp.matmul(y, q)
+
+
 def _eigh(x: Any, UPLO: str = "L", compute_v: bool = True) -> tuple[Any, Any]:
     """Compute eigenvalues, in ascending order, and eigenvectors of the Hermitian matrix that one
     triangle of x gives."""
@@ -207,17 +241,19 @@ def _pinv(
 
     Without either, rtol is the larger dimension times the distance of 1 to the next number.
     """
-    if hermitian:
-        raise NotImplementedError("the pseudoinverse of a matrix known to be Hermitian")
     if not x.size:
         return jnp.swapaxes(x, -1, -2)
-    u, s, v = jnp.linalg.svd(x, full_matrices=False)
+    if hermitian:
+        values, u = _eigh(x)
+        s, v = jnp.abs(values), _adjoint(u * jnp.where(values < 0, -1, 1)[..., None, :])
+    else:
+        u, s, v = jnp.linalg.svd(x, full_matrices=False)
     absolute = jnp.zeros((), s.dtype) if atol is None else jnp.asarray(atol, s.dtype)
     if rtol is None:
         # A positive atol alone switches the relative bound off (torch.linalg.pinv).
         relative = float(np.finfo(s.dtype).eps) * max(x.shape[-2:])
         rtol = relative if atol is None else jnp.where(absolute > 0, 0.0, relative)
-    scale = jnp.asarray(rtol, s.dtype)[..., None] * s[..., :1]
+    scale = jnp.asarray(rtol, s.dtype)[..., None] * jnp.max(s, axis=-1, keepdims=True)
     kept = s > jnp.maximum(absolute[..., None], scale)
     inverse = jnp.where(kept, 1 / s, jnp.zeros((), s.dtype)).astype(x.dtype)
     return jnp.matmul(_adjoint(v) * inverse[..., None, :], _adjoint(u))
@@ -232,6 +268,7 @@ def _exponential(x: Any) -> Any:
 OPS: dict[str, Operation] = {
     "cholesky_inverse": unpromoted(_cholesky_inverse),
     "cholesky_solve": unpromoted(_cholesky_solve),
+    "geqrf": unpromoted(_geqrf),
     "linalg_cholesky_ex": unpromoted(_cholesky),
     "linalg_eig": unpromoted(_eig),
     "_linalg_eigh": unpromoted(_eigh),
@@ -247,5 +284,6 @@ OPS: dict[str, Operation] = {
     "linalg_solve_triangular": unpromoted(_solve_triangular),
     "_linalg_svd": unpromoted(_svd),
     "lu_unpack": unpromoted(_lu_unpack),
+    "ormqr": unpromoted(_ormqr),
     "triangular_solve": unpromoted(_triangular_solve),
 }

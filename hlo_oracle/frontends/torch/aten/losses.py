@@ -55,6 +55,7 @@ def _multilabel_backward(
 def _multi_margin(x: Any, target: Any, p: Any, margin: Any, *rest: Any) -> Any:
     """Compute Σ_(i ≠ y) w[y] max(0, margin - x[y] + x[i])ᵖ / C of each row, y its target."""
     weight, reduction = rest
+    x = x if x.ndim else x.reshape(1)
     rows = x.reshape(-1, x.shape[-1])
     index = target.reshape(-1, 1)
     chosen = jnp.take_along_axis(rows, index, axis=-1)

@@ -131,7 +131,7 @@ def _extreme(is_before: Callable[[Any, Any], Any]) -> Operation:
     return operation
 
 
-def _norm(
+def vector_norm(
     result: Any,
     x: Any,
     ord: float = 2,
@@ -186,6 +186,8 @@ OPS: dict[str, Operation] = {
     "amax": _same(jnp.max),
     "amin": _same(jnp.min),
     "any": _same(jnp.any),
+    "_is_all_true": unpromoted(jnp.all),
+    "_is_any_true": unpromoted(jnp.any),
     "argmax": _place(jnp.argmax),
     "argmin": _place(jnp.argmin),
     "aminmax": unpromoted(
@@ -199,7 +201,7 @@ OPS: dict[str, Operation] = {
     "cumprod": _cumulative(lax.cumprod),
     "cumsum": _cumulative(lax.cumsum),
     "count_nonzero": unpromoted(lambda x, dim=None: jnp.count_nonzero(x, axis=_axes(x, dim))),
-    "linalg_vector_norm": typed(_norm),
+    "linalg_vector_norm": typed(vector_norm),
     "logcumsumexp": _cumulative(lax.cumlogsumexp),
     "logsumexp": unpromoted(
         lambda x, dim, keepdim=False: jax.nn.logsumexp(x, axis=_axes(x, dim), keepdims=keepdim)

@@ -274,6 +274,7 @@ OPS: dict[str, Operation] = {
     "upsample_bilinear2d_backward": _backward(_linear_taps),
     "upsample_linear1d_backward": _backward(_linear_taps),
     "upsample_nearest1d_backward": _backward(_nearest_taps(False), has_corners=False),
+    "upsample_nearest2d_backward": _backward(_nearest_taps(False), has_corners=False),
     "upsample_nearest3d_backward": _backward(_nearest_taps(False), has_corners=False),
     "upsample_trilinear3d_backward": _backward(_linear_taps),
     "_upsample_nearest_exact1d_backward": _backward(_nearest_taps(True), has_corners=False),

@@ -21,13 +21,14 @@ from hlo_oracle.frontends.torch.aten import (
     quantization,
     reductions,
     resampling,
+    segments,
 )
 from hlo_oracle.frontends.torch.aten.promotion import Operation
 
 _FAMILIES = (
     elementwise, reductions, data_movement, indexing, contraction, pooling, linear_algebra,
     order_statistics, counting, embedding_bag, distances, quantization, resampling,
-    losses, ctc, bessel, gamma, polynomials,
+    losses, ctc, bessel, gamma, polynomials, segments,
 )  # fmt: skip
 _OPS: dict[str, Operation] = {
     name: operation for family in _FAMILIES for name, operation in family.OPS.items()
