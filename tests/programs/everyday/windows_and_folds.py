@@ -9,8 +9,6 @@ from jax import Array, lax
 
 from programs.function import of
 
-_BF16 = jnp.bfloat16
-
 
 @of("f32[6,20]")
 def largest_by_magnitude(x: Array) -> Array:
