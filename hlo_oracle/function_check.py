@@ -21,6 +21,7 @@ from hlo_oracle.frontends import torch as torch_functions
 from hlo_oracle.frontends.jax_functions import Device
 from hlo_oracle.loading import objects
 from hlo_oracle.recorded_results import RecordedResults, budget_named, notes, recorded
+from hlo_oracle.types_as_written import on_types_as_written
 from hlo_oracle.values_between import on_values_between
 from hlo_oracle.verdicts import Verdict
 from interp.envelope.budget import ANY_PLATFORM, PLATFORMS, UNKNOWN, Budget
@@ -165,6 +166,7 @@ def of_tensors(
         examined = peer_verdicts.examined(
             run, used, module, traced.text, traced.arrays, exact=exact, seed=seed
         )
+    examined = on_types_as_written(examined, module, traced.arrays, used, seed)
     examined = on_values_between(examined, traced, used, seed)
     judged = verdicts.verdict(
         traced.name, traced.peer, examined, traced.paths, module, traced.arrays
