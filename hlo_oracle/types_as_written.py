@@ -2,8 +2,9 @@
 
 PyTorch's decompositions compute composite operations (``logsumexp``, ``prod``, the gradients of
 ``layer_norm``) in f32, where its kernels round in between, or add up partial results in the type of
-the tensors. That is legal, too. So what is outside by the decompositions is judged by the same
-program without f32, and is proven wrong only if it is outside by both.
+the tensors. That is legal, too. So a result of such a type with elements outside by the
+decompositions is judged by the same program without f32, too: they are proven wrong only if they
+are outside by both.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ import interp
 from hlo.errors import Error
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.dead_code import dead_code
+from hlo.passes.rewriting import Rebuilt
 from hlo.types import BF16, F16, F32, ArrayShape, ElementType, Shape, TupleShape, leaves
 from hlo.values import Array, arrays_of
 from hlo_oracle.peer_verdicts import Examination
 from interp.envelope.budget import Budget
 from interp.envelope.judgement import Judge
+from interp.envelope.open_results import restricted
 from interp.envelope.trying import Output
 from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED, WITHIN, Verdict, kinds, summary
 
@@ -32,37 +36,54 @@ _NARROW = (BF16, F16)
 def on_types_as_written(
     examined: Examination, module: Module, arrays: Sequence[Array], budget: Budget, seed: int
 ) -> Examination:
-    """Judge elements outside by ``module`` on the program without f32, if it has f32 inside
-    alone."""
+    """Judge results of f16 or bf16 that have elements outside by ``module`` on the program without
+    f32."""
     found = examined.found
     if found is None or found.mismatch is not None or not found.counts.get(OUTSIDE):
         return examined
-    narrow = narrowed(module)
-    if narrow is None:
-        return examined
-    exact = arrays_of(interp.evaluate(narrow, *arrays, seed=seed))
-    places = [(one.place, array) for one, array in zip(found.outputs, exact, strict=True)]
-    judge = Judge(narrow, arrays, places, peer=budget, seed=seed)
-    other = judge.judged([one.actual for one in found.outputs], lambda module: None)
-    outputs = tuple(map(_outside_both, found.outputs, other.outputs))
-    return replace(examined, found=replace(found, outputs=outputs))
+    outputs = list(found.outputs)
+    for number, one in enumerate(outputs):
+        narrow = None
+        if one.verdict.counts[OUTSIDE]:
+            narrow = narrowed(restricted(module, [number]))
+        if narrow is not None:
+            exact = arrays_of(interp.evaluate(narrow, *arrays, seed=seed))
+            places = [(one.place, array) for array in exact]
+            judge = Judge(narrow, arrays, places, peer=budget, seed=seed)
+            (other,) = judge.judged([one.actual], lambda module: None).outputs
+            outputs[number] = _outside_both(one, other)
+    return replace(examined, found=replace(found, outputs=tuple(outputs)))
 
 
 def narrowed(module: Module) -> Module | None:
-    """Replace f32 by the one type of floats that a program's parameters and results have, if that
-    is f16 or bf16; return None for any other program."""
-    shapes = [*(p.shape for p in module.entry.parameters), module.entry.root_instruction.shape]
-    outside = {leaf.element_type for shape in shapes for leaf in leaves(shape)}
-    floats = [one for one in outside if one.is_inexact]
-    if len(floats) != 1 or floats[0] not in _NARROW:
+    """Replace f32 by the type of a program's one result, if that is f16 or bf16; parameters of f32
+    are converted first. Return None for any other program."""
+    results = leaves(module.entry.root_instruction.shape)
+    narrow = results[0].element_type
+    if len(results) != 1 or narrow not in _NARROW:
         return None
-    computations = tuple(_computation(one, floats[0]) for one in module.computations)
-    narrow = replace(module, computations=computations, text="", preamble="")
+    live = dead_code(module)
+    others = (_computation(one, narrow) for one in live.computations if one is not live.entry)
+    computations = (*others, _entry(live.entry, narrow))
+    made = replace(live, computations=computations, text="", preamble="")
     try:
-        hlo.verify(narrow)
+        hlo.verify(made)
     except Error:  # of an instruction that takes f32 alone
         return None
-    return narrow
+    return made
+
+
+def _entry(computation: Computation, narrow: ElementType) -> Computation:
+    rebuilt = Rebuilt(computation)
+    for one in computation.instructions:
+        if one.opcode != "parameter":
+            rebuilt.add(_instruction(rebuilt.resolved(one), narrow))
+            continue
+        name, shape = rebuilt.add(one), _shape(one.shape, narrow)
+        if shape != one.shape:
+            converted = Instruction(rebuilt.names.fresh(name), shape, "convert", (name,))
+            rebuilt.forward(name, rebuilt.add(converted))
+    return rebuilt.done()
 
 
 def _computation(computation: Computation, narrow: ElementType) -> Computation:

@@ -17,13 +17,13 @@ add {{ a = f32[] parameter(0)
       b = f32[] parameter(1)
       ROOT c = f32[] add(a, b) }}
 ENTRY e {{ x = {given}[3,8] parameter(0)
-  k = s32[] parameter(1)
+  k = f32[3] parameter(1)
   wide = f32[3,8] convert(x)
   zero = f32[] constant(0.1)
   sum = f32[3] reduce(wide, zero), dimensions={{1}}, to_apply=add
   log = f32[3] log(sum)
-  narrow = {made}[3] convert(log)
-  ROOT t = ({made}[3], s32[]) tuple(narrow, k) }}
+  scaled = f32[3] multiply(log, k)
+  ROOT narrow = {made}[3] convert(scaled) }}
 """
 
 
@@ -31,17 +31,18 @@ ENTRY e {{ x = {given}[3,8] parameter(0)
 def test_f32_inside_is_replaced(narrow: str) -> None:
     module = narrowed(hlo.parse(_LOG_OF_SUM.format(given=narrow, made=narrow)))
     assert module is not None
-    assert "f32" not in hlo.format(module)
-    hlo.verify(module)
-    x = np.arange(24).reshape(3, 8).astype(module.entry.parameters[0].shape.element_type.numpy)  # type: ignore[union-attr]
-    found, number = interp.evaluate(module, x, np.int32(7))
-    assert number == 7
-    assert np.allclose(np.asarray(found, float), np.log(x.astype(float).sum(1)), rtol=1e-2)
+    given, scale = module.entry.parameters
+    others = [one for one in module.entry.instructions if one is not scale]
+    assert str(scale.shape.element_type) == "f32"  # type: ignore[union-attr]
+    assert "f32" not in str(others)
+    x = np.arange(24).reshape(3, 8).astype(given.shape.element_type.numpy)  # type: ignore[union-attr]
+    found = interp.evaluate(module, x, np.float32([1, 2, 3]))
+    expected = np.log(x.astype(float).sum(1)) * [1, 2, 3]
+    assert np.allclose(np.asarray(found, float), expected, rtol=1e-2)
 
 
-@pytest.mark.parametrize(("given", "made"), [("f32", "bf16"), ("bf16", "f32"), ("f16", "bf16")])
-def test_f32_outside_is_meant(given: str, made: str) -> None:
-    assert narrowed(hlo.parse(_LOG_OF_SUM.format(given=given, made=made))) is None
+def test_results_of_f32_are_meant() -> None:
+    assert narrowed(hlo.parse(_LOG_OF_SUM.format(given="bf16", made="f32"))) is None
 
 
 def _gradients(x: Any, w: Any, b: Any, g: Any) -> Any:
@@ -53,11 +54,15 @@ def _gradients(x: Any, w: Any, b: Any, g: Any) -> Any:
 
 
 def _folds(x: Any, *others: Any) -> Any:
-    return x.logsumexp(0), x.prod(1), x.std(), x.softmax(-1)
+    return x.logsumexp(0), x.prod(1), x.std(), x.softmax(-1), x.float().sum()
+
+
+def _mixed(x: Any, w: Any, *others: Any) -> Any:
+    return (x * w.float().to(x.dtype)).prod(1), (x.float() * w.float()).sum(1)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-@pytest.mark.parametrize("function", [_gradients, _folds])
+@pytest.mark.parametrize("function", [_gradients, _folds, _mixed])
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_narrow_kernels_of_pytorch_are_not_called_wrong(function: Any, name: str) -> None:
     """Eager adds up the gradient of a bias in the type of the tensors, and rounds between the steps
