@@ -57,12 +57,8 @@ def _folds(x: Any, *others: Any) -> Any:
     return x.logsumexp(0), x.prod(1), x.std(), x.softmax(-1), x.float().sum()
 
 
-def _mixed(x: Any, w: Any, *others: Any) -> Any:
-    return (x * w.float().to(x.dtype)).prod(1), (x.float() * w.float()).sum(1)
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-@pytest.mark.parametrize("function", [_gradients, _folds, _mixed])
+@pytest.mark.parametrize("function", [_gradients, _folds])
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_narrow_kernels_of_pytorch_are_not_called_wrong(function: Any, name: str) -> None:
     """Eager adds up the gradient of a bias in the type of the tensors, and rounds between the steps
