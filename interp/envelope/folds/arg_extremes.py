@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from hlo.module import Computation, Instruction
-from hlo.opcodes import EXTREME, having
+from hlo.opcodes import BITWISE, EXTREME, having
 from hlo.types import BF16, F16, F32, F64, ArrayShape, ElementType, leaves
 from hlo.values import Array
 from hlo.walk import Callee
@@ -38,7 +38,7 @@ _FLOATS = (F16, BF16, F32, F64)
 _NUMBER, _INDEX, _TRUTH = "number", "index", "truth"
 _GREATEST: tuple[np.ufunc, np.ufunc] = (np.maximum, np.greater)
 _LEAST: tuple[np.ufunc, np.ufunc] = (np.minimum, np.less)
-_CONNECTIVES = frozenset(("and", "not", "or", "xor"))
+_CONNECTIVES = having(BITWISE)
 _EXTREMES = having(EXTREME)
 
 
