@@ -34,7 +34,7 @@ from backend_c.ir.loop_ir import (
     every,
     expressions,
 )
-from backend_c.ir.row_cache import kept_in_row
+from backend_c.ir.row_cache import kept_in_row, kept_in_rows
 from backend_c.ir.scope import Scope
 from backend_c.ir.settings import Settings
 from backend_c.ir.strip import Strip
@@ -54,7 +54,7 @@ from backend_c.lower.loops_in_elements import Chains, element_statements, is_nes
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from backend_c.lower.row_loops import write_rows
-from backend_c.lower.strips import arguments_of, kept_elements, memory_of, strip_of, write_strips
+from backend_c.lower.strips import arguments_of, kept_singles, memory_of, strip_of, write_strips
 from backend_c.lower.views import span
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.row_loops.rows import Kind, Rows, reductions
@@ -86,7 +86,8 @@ class KernelBuilder:
         self._strip: Strip | None = None
         self._is_result_taken = False  # by rows that a strip keeps
         self._inner_hero: InnerHero | None = None
-        self._kept: set[str] = set()
+        self._read_again = kept_in_rows(computation, set(self._rows_by_name.values()))
+        self._kept: set[str] = set()  # these, and more by a strip
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
         # One result for each of many short rows: the rows are the lanes, as three coordinates of a
         # distance would leave most of sixteen lanes empty.
@@ -94,6 +95,8 @@ class KernelBuilder:
         numbers = [rows.number for rows in self._rows_by_name.values()]
         is_short = bool(lengths) and max(lengths) <= nest.FEW and settings.is_fast
         self._has_rows_in_lanes = is_short and [s.elements for s in self._shapes] == numbers[:1]
+        if self._has_rows_in_lanes:
+            self._read_again = set()
 
     def build(
         self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
@@ -129,9 +132,9 @@ class KernelBuilder:
         scope = Scope(self._settings, is_flat=is_flat)
         self._read_by_rows.clear()
         self._strip, self._is_result_taken = self._strip_of(scope), False
-        self._kept = kept_elements(self._computation, self._rows_by_name, self._strip)
-        if self._has_rows_in_lanes:
-            self._kept = set()
+        self._kept = self._read_again
+        if self._strip is not None:
+            self._kept = self._kept | kept_singles(self._computation, self._rows)
         arrays = {
             buffer: Array(f"a{n}", buffer.shape.element_type, span(buffer))
             for n, buffer in enumerate(inputs)
@@ -182,7 +185,7 @@ class KernelBuilder:
         """Return the strips of a kernel that computes neighbouring rows side by side, or None."""
         if not self._rows_by_name or self._has_rows_in_lanes:
             return None
-        return strip_of(scope, self._computation, self._rows)
+        return strip_of(scope, self._computation, self._rows, self._read_again)
 
     def _map_kind(self) -> str:
         """Return the kernel's kind for a fusion without a hero: update, rows or map."""

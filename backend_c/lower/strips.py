@@ -8,11 +8,10 @@ whole row, however cheap, which each element of the row would compute again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from backend_c.ir.element import Element, Value, Writer
 from backend_c.ir.loop_ir import Array
-from backend_c.ir.row_cache import kept_in_rows
 from backend_c.ir.scope import Scope
 from backend_c.ir.short_rows import LONGEST, SHORTEST, ShortRows
 from backend_c.ir.strip import Strip
@@ -33,11 +32,13 @@ _ROWS = 64  # short ones in a strip
 _STACK = 1 << 17  # bytes: as the longest row of f64 takes
 
 
-def strip_of(scope: Scope, computation: Computation, rows: Rows) -> Strip | None:
-    """Return the strips of a kernel: of rows across memory, or of short ones; None of others."""
+def strip_of(
+    scope: Scope, computation: Computation, rows: Rows, kept: Collection[str]
+) -> Strip | None:
+    """Return the strips of a kernel: of rows across memory, or of short ones; None of others.
+    ``kept`` are the instructions whose elements several loops over a row read."""
     if rows.columns == 1:
         return _short_rows_of(scope, computation, rows)
-    kept = kept_in_rows(computation, {rows})
     columns = rows.columns if scope.is_flat else _last_columns(computation)
     each, widest = _bytes_of_place(computation, rows)
     width = max(_CACHE // (rows.length * each), _SNIPPET // widest)
@@ -55,15 +56,15 @@ def _short_rows_of(scope: Scope, computation: Computation, rows: Rows) -> ShortR
     settings = scope.settings
     if not (settings.is_fast and settings.has_lanes and SHORTEST <= rows.length <= LONGEST):
         return None
-    if any(map(_is_strange, computation.instructions)):
+    if any(map(_has_no_lanes, computation.instructions)):
         return None
     columns = rows.number if scope.is_flat else _last_columns(computation)
     return ShortRows(scope, rows, columns, _ROWS) if columns >= _LANES else None
 
 
-def _is_strange(instruction: Instruction) -> bool:
-    """Return whether an instruction has bounded dimensions, or complex numbers, whose sums are
-    exact."""
+def _has_no_lanes(instruction: Instruction) -> bool:
+    """Return whether an instruction cannot be computed in strips: of bounded dimensions, or complex
+    numbers, whose sums are exact."""
     shapes = leaves(instruction.shape)
     return any(any(s.dynamic) or s.element_type.is_complex for s in shapes)
 
@@ -76,7 +77,7 @@ def memory_of(strip: Strip, element: Element, writer: Writer, *, is_taken: bool)
     rounded and converted for that, which takes as long as an exponential, if the stack has room.
     """
     scope, shape = strip.scope, element.shape
-    if isinstance(strip, ShortRows):
+    if isinstance(strip, ShortRows):  # few enough for the first cache
         return None
     is_narrow = _is_narrow(shape)
     size = F32.numpy.itemsize if is_narrow else shape.element_type.numpy.itemsize
@@ -119,16 +120,7 @@ def _bytes_of_place(computation: Computation, rows: Rows) -> tuple[int, int]:
     return sum(found) or 1, max(found, default=1)
 
 
-def kept_elements(
-    computation: Computation, rows: Mapping[str, Rows], strip: Strip | None
-) -> set[str]:
-    """Choose the instructions whose elements several loops over a row read; ``rows`` are those of
-    the reductions by name."""
-    kept = kept_in_rows(computation, set(rows.values()))
-    return kept if strip is None else kept | _singles(computation, strip.rows)
-
-
-def _singles(computation: Computation, rows: Rows) -> set[str]:
+def kept_singles(computation: Computation, rows: Rows) -> set[str]:
     """Choose the computed values of whole rows that the elements of these read."""
     kind = kinds(computation, rows)
     singles = {
