@@ -87,9 +87,9 @@ class ShortRows(Strip):
         if width in _INTERLEAVED:
             name = f"hlo_interleaved_{'join' if is_back else 'split'}_{width}"
             self.scope.call(name, memory, length, self.count, there, pitch)
-        elif is_back:
-            name = f"hlo_transpose_tile_{width}"
-            self.scope.call(name, there, pitch, memory, length, length, self.count)
-        else:
-            name = f"hlo_transpose_tile_{width}"
-            self.scope.call(name, memory, length, there, pitch, self.count, length)
+            return
+        given = [(memory, length, self.count), (there, pitch, length)]
+        source, target = reversed(given) if is_back else given
+        self.scope.call(
+            f"hlo_transpose_tile_{width}", *source[:2], *target[:2], source[2], target[2]
+        )

@@ -86,12 +86,12 @@ def reduce_window(
     if is_sum and windows.elements < _RUNNING and not (is_short and reordered):
         growing = None
     fold = _Fold(windows, inputs, inits, to_apply, write)
-    if growing is not None and reordered is not None and is_short:
+    if growing is not None and reordered is not None:
         elements = inputs[0], inits[0]
-        write_short_scans(block, reordered, elements, growing, windows.positions, write)
-    elif growing is not None and reordered is not None:
-        scan = PrefixScan(block, reordered, inputs[0], inits[0], growing, windows.positions)
-        scan.emit(write)
+        if is_short:
+            write_short_scans(block, reordered, elements, growing, windows.positions, write)
+        else:
+            PrefixScan(block, reordered, *elements, growing, windows.positions).emit(write)
     elif growing is not None:
         fold.running(growing, is_sum)
     elif is_sum and not block.settings.is_fast:
