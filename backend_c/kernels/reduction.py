@@ -27,6 +27,7 @@ from backend_c.kernels.parts.reduction.reordered_reduction import (
     ReorderedReduction,
     above_short_runs,
 )
+from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.types import F64, ArrayShape
 from hlo.walk import Callee, called
 
@@ -37,8 +38,7 @@ __all__ = ["reduce"]
 _LONG = 1 << 14
 _BLOCK = 1 << 12
 _LANES, _FEWEST_LANES = 64, 8  # results whose short sums are added up side by side
-_SHORT = 16  # elements of a fold that is written out
-_MOST_STEPS = 256  # instructions of all of them
+_MOST_STEPS = 256  # instructions of a fold that is written out
 
 
 def reduce(
@@ -186,7 +186,7 @@ class _Reduction:
         """Return whether a fold is unrolled to one expression, with results in lanes."""
         is_static = not any(operand.sizes for operand in self.inputs)
         steps = self.trip * len(self.to_apply.computation.instructions)
-        few = self.trip <= _SHORT and steps <= _MOST_STEPS and self._is_straight
+        few = self.trip <= WRITTEN_OUT and steps <= _MOST_STEPS and self._is_straight
         return is_static and few and self.scope.settings.has_lanes
 
     @property

@@ -30,6 +30,7 @@ from backend_c.kernels.parts.reduction.column_reduction import (
     write_columns,
 )
 from backend_c.kernels.parts.reduction.monoids import Monoid
+from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.types import ArrayShape
 
 _BLOCK = 1 << 14  # elements of a block: enough to be worth a partial result, few enough to share
@@ -39,8 +40,7 @@ _LONG = 1 << 8  # elements in lanes for which that pays
 _SHARED = 1 << 13  # elements that threads of a block add up before they combine what they have
 _LANES = 16  # columns of a vector
 _SHORT = 64  # neighbours of one result, which are too few for a loop
-_SHORT_ROW = 16  # elements that may be written out
-_MOST_STATEMENTS = 100  # of those
+_MOST_STATEMENTS = 100  # of a row that is written out
 _FEWEST = 16  # times as many elements as those that a first step leaves to the next one
 
 
@@ -188,7 +188,7 @@ class ReorderedReduction:
         """Return whether there are rows enough for lanes, each shorter than a vector or two."""
         trip, results = (math.prod(self.extents(d)) for d in (self.reduced, self.kept))
         is_static = not self.operand.sizes and self.scope.settings.has_lanes
-        return is_static and trip <= _SHORT_ROW and results >= _LANES
+        return is_static and trip <= WRITTEN_OUT and results >= _LANES
 
     def _written_out(self, kept: Sequence[Expr]) -> Expr:
         """Return one result, with the loop over its elements unrolled."""

@@ -17,8 +17,8 @@ from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.reduction.monoids import Monoid
 from backend_c.kernels.parts.reduction.running_window import Growth
+from hlo.passes.index_paths import WRITTEN_OUT
 
-_LONGEST = 16  # elements of a row
 _FEWEST = 16  # rows: fewer are no lanes
 
 Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
@@ -29,7 +29,7 @@ def are_short(scope: Scope, growing: Growth, positions: Sequence[int]) -> bool:
     is_along = math.prod(positions[growing.dimension + 1 :]) == 1
     rows = math.prod(positions[: growing.dimension])
     length = max(growing.positions, growing.extent)
-    return scope.settings.has_lanes and is_along and length <= _LONGEST and rows >= _FEWEST
+    return scope.settings.has_lanes and is_along and length <= WRITTEN_OUT and rows >= _FEWEST
 
 
 def write_short_scans(

@@ -18,9 +18,9 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import Scope, apply
+from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.types import PRED, S32, S64, U32, U64, ElementType
 
-_LONGEST = 16  # elements of a row
 _MOST = 64  # insertions of a word at a place, which are all written out
 _FEWEST = 16  # rows: fewer are no lanes
 _ABOVE = 32  # the bits below a key
@@ -35,7 +35,7 @@ def is_short(scope: Scope, operand: Element, k: int) -> bool:
     *others, length = operand.shape.dims
     is_static = not operand.sizes and scope.settings.has_lanes
     element_type = operand.shape.element_type
-    few = k * length <= _MOST and 0 < length <= _LONGEST and math.prod(others) >= _FEWEST
+    few = k * length <= _MOST and 0 < length <= WRITTEN_OUT and math.prod(others) >= _FEWEST
     return is_static and few and element_type.bits <= S32.bits and element_type is not PRED
 
 
