@@ -6,6 +6,10 @@ uses an instruction that takes as long as the loads one by one, and that gcc 12 
 (docs/same_bits.md). So a loop in lanes is distributed over such loads
 (:mod:`backend_c.render.loop_distribution`): offsets in lanes, loads one after the other, the rest
 in lanes. A step of a binary search takes a tenth of the time.
+
+The same goes for an offset that is clamped or goes round, of rows too short to be written in
+segments (:mod:`backend_c.ir.segments`): where the loop computes elementary functions, which cost
+more than storing what was loaded and loading it again, they are computed in lanes then.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
     Variable,
+    parts,
     subexpressions,
     variables,
 )
@@ -35,8 +40,11 @@ from backend_c.render.loop_distribution import Distribution, Points
 from backend_c.render.loop_stages import Lanes, Point
 from backend_c.render.moved_words import as_words
 from backend_c.render.narrow_indices import as_narrow_index
+from hlo.opcodes import ELEMENTARY, having
 from hlo.types import PRED, ElementType
 
+_BENT = ("clamp", "divide", "modulo")  # of neighbouring lanes' offsets, which are affine no more
+_DEAR = having(ELEMENTARY)
 _LEAST = 8  # trips of a loop
 _MOST = 16  # gathers in a loop: each takes two arrays on the stack
 
@@ -94,6 +102,10 @@ class _Gathers(Points):
         self._left = _MOST if ix.bounds(loop.extent)[1] >= _LEAST else 0
         self._varying = {loop.variable.name}  # what each lane has a value of its own of
         self._computed = set[str]()  # indices that are computed from what is none
+        self._is_dear = any(
+            isinstance(part, Apply) and part.operation in _DEAR and part.type.is_float
+            for part in parts(loop.body)
+        )
         for statement in loop.body:
             if isinstance(statement, Let):
                 self._bind(statement.variable, statement.value)
@@ -105,13 +117,18 @@ class _Gathers(Points):
             self._varying.add(variable.name)
 
     def _is_computed(self, index: Expr) -> bool:
-        """Return whether an index depends on a lane-varying value of another type (on data)."""
+        """Return whether an index depends on a lane-varying value of another type (on data), or is
+        not affine in a loop of dear functions."""
         return any(
             part.name in self._computed
             if isinstance(part, Variable)
-            else isinstance(part, Apply) and self._is_converted(part)
+            else isinstance(part, Apply) and (self._is_converted(part) or self._is_bent(part))
             for part in subexpressions(index)
         )
+
+    def _is_bent(self, part: Apply) -> bool:
+        is_bent = self._is_dear and part.type is INDEX and part.operation in _BENT
+        return is_bent and not self._varying.isdisjoint(variables(part))
 
     def _is_converted(self, part: Apply) -> bool:
         return part.type is INDEX and any(

@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import (
@@ -72,7 +73,8 @@ class _Blocks:
         if extent is None or loop.kind != "lanes" or loop.sums or not may_run_twice(loop.body):
             return (loop._replace(body=self.block(loop.body)),)
         sizes = [*map(self._bytes, _functions(loop.body))]
-        lanes = _lanes(extent, max(sizes)) if sizes else 0
+        has_masks = any(_is_mask(part) for part in parts(loop.body))
+        lanes = _lanes(extent, max(sizes), has_masks=has_masks) if sizes else 0
         return (_overlapping(loop, extent, lanes, next(self._numbers)) if lanes else loop,)
 
     def _bytes(self, function: Apply) -> int:
@@ -82,11 +84,11 @@ class _Blocks:
         return 8 if is_wide else 4
 
 
-def _lanes(extent: int, size: int) -> int:
+def _lanes(extent: int, size: int, *, has_masks: bool) -> int:
     """Choose the lanes of a block for a row of ``extent`` numbers of ``size`` bytes; 0 for none.
 
     None if the remainder of whole and half vectors is at most one element, or if the row is so long
-    that the remainder does not count.
+    that the remainder does not count. A row that reads preds has the remainder of vectors of bytes.
     """
     lanes = _VECTOR // size
     while lanes >= extent and lanes >= _LEAST_LANES:
@@ -94,7 +96,8 @@ def _lanes(extent: int, size: int) -> int:
     if lanes < _LEAST_LANES or extent >= _MOST_BLOCKS * lanes:
         return 0
     half = lanes // 2 if lanes > _LEAST_LANES else lanes
-    return lanes if extent % half > 1 else 0
+    rest = extent % _VECTOR if has_masks else extent % half
+    return lanes if rest > 1 else 0
 
 
 def _functions(body: Sequence[Statement]) -> Iterator[Apply]:
@@ -133,10 +136,14 @@ def _masks(loop: Loop, lanes: int, number: int) -> dict[Load, Array]:
     bound = {statement.variable.name for statement in loop.body if isinstance(statement, Let)}
     masks = dict[Load, Array]()
     for part in parts(loop.body):
-        if isinstance(part, Load) and part.type is PRED and bound.isdisjoint(variables(part)):
+        if _is_mask(part) and bound.isdisjoint(variables(part)):
             name = f"m{number}x{len(masks)}"
             masks.setdefault(part, Array(name, S32, lanes, mutable=True, is_local=True))
     return masks
+
+
+def _is_mask(part: Expr) -> TypeGuard[Load]:
+    return isinstance(part, Load) and part.type is PRED
 
 
 def _is_set(mask: Load) -> Expr:

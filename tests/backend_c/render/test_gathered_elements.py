@@ -98,3 +98,32 @@ ENTRY main {
 }
 """
     assert not any("xg1x" in text for text in _texts(program))
+
+
+def _shifted(n: int, opcode: str) -> str:
+    """Return a program that computes with rows of ``n`` and with their neighbours two before."""
+    return f"""HloModule m
+ENTRY main {{
+  x = f32[40,{n}] parameter(0)
+  most = f32[40] parameter(1)
+  wide = f32[40,{n}] broadcast(most), dimensions={{0}}
+  low = f32[] constant(-2.5)
+  lows = f32[40,2] broadcast(low), dimensions={{}}
+  before = f32[40,{n - 2}] slice(x), slice={{[0:40],[0:{n - 2}]}}
+  moved = f32[40,{n}] concatenate(lows, before), dimensions={{1}}
+  less = f32[40,{n}] subtract(moved, wide)
+  f = f32[40,{n}] {opcode}(less)
+  ROOT r = f32[40,{n}] add(f, x)
+}}
+"""
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("n", [17, 25, 31])
+def test_neighbours_in_short_rows_are_loaded_before_functions_of_them(n: int) -> None:
+    """A clamped offset in the loop would keep the function scalar; long rows are in segments."""
+    rng = np.random.default_rng(n)
+    rows = rng.normal(size=(40, n)).astype(np.float32), rng.normal(size=40).astype(np.float32)
+    assert_same_bits(_shifted(n, "tanh"), *rows)
+    assert any("xg1x" in text for text in _texts(_shifted(n, "tanh")))
+    assert not any("xg1x" in text for text in _texts(_shifted(n, "negate")))

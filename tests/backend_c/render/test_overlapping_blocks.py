@@ -124,6 +124,13 @@ def test_preds_are_read_apart_from_what_they_choose() -> None:
     assert_same_bits(_masked(61), rows, mask)
 
 
+@pytest.mark.parametrize(("length", "lanes"), [(25, 16), (24, 16), (64, 0)])
+def test_rows_with_preds_have_no_remainder_of_bytes(length: int, lanes: int) -> None:
+    """Vectors of bytes have more lanes: of 25 elements gcc would compute nine one by one."""
+    found = _BLOCK.findall(_text(_masked(length)))
+    assert found == ([(str(lanes), str(length - lanes))] if lanes else [])
+
+
 def test_only_vectors_of_elementary_functions_are_in_blocks() -> None:
     assert not _BLOCK.search(_text(_rows(61), dialect=EMBEDDED))
     assert not _BLOCK.search(_text(_rows(61, opcode="negate")))
