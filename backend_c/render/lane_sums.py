@@ -58,6 +58,7 @@ class _LaneSums:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
+        self._summed = set[str]()
 
     def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
         """Rewrite statements."""
@@ -80,8 +81,11 @@ class _LaneSums:
         # All sums share the registers; hlo_lanes.h adds up multiples of 16.
         width = max(width // len(loop.sums) // 16 * 16, 16)
         lane = Variable(INDEX, f"l{number}", 0, width - 1)
+        # Several loops may add to a sum, one after the other.
+        again = "" if self._summed.isdisjoint(one.name for one in loop.sums) else f"x{number}"
+        self._summed |= {one.name for one in loop.sums}
         arrays = {
-            one: Array(f"t{one.name}", one.type, width, mutable=True, is_local=True)
+            one: Array(f"t{one.name}{again}", one.type, width, mutable=True, is_local=True)
             for one in loop.sums
         }
         identity = _IDENTITY[loop.operator]

@@ -34,8 +34,17 @@ COST: dict[str, int] = {
 }
 
 
+def operations_of(instruction: Instruction) -> int:
+    """Return the operations that an instruction adds to a loop body: at least 1, for its code."""
+    return max(1, COST.get(instruction.opcode, 1))
+
+
 # Storing an element and loading it again costs about as much as this many operations.
 STORED = 4
+
+# An operand of a broadcast is recomputed for each copy if it is as cheap as this: the loop around
+# it is bound by memory anyway.
+CHEAP = 4
 
 # Recomputing so few operations in all costs less than another kernel.
 FEW = 64

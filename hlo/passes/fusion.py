@@ -58,7 +58,7 @@ def _fused(computation: Computation, decisions: Decisions, names: Names) -> list
     for instruction in computation.instructions:
         if instruction.name in decisions.stored:
             members = decisions.members(instruction)
-            if len(members) == 1 and instruction.opcode in ("reshape", "scatter"):
+            if len(members) == 1 and instruction.opcode in ("reshape", "scatter", "dot"):
                 kept.append(instruction)  # a reshape of an array in memory: the same memory
                 continue
             opcode = instruction.opcode.replace("-", "_")

@@ -3,7 +3,7 @@
 Instructions are visited from last to first. Each elemental one is either *absorbed* by the loops of
 all its users (recomputed there for each use) or *stored* (materialised in memory, as the root of a
 fusion of its own). Absorbing saves a store and loads; it costs operations where several loops, or
-several paths in a loop, use an element. The constants below are that cost model.
+several paths in a loop, use an element (:mod:`hlo.passes.cost`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from hlo.module import Computation, Instruction
-from hlo.passes.cost import COST, FUNCTION, is_worth_storing, weights
+from hlo.passes.cost import CHEAP, FUNCTION, is_worth_storing, operations_of, weights
 from hlo.passes.epilogues import epilogues
 from hlo.passes.fusible import (
     READERS,
@@ -26,6 +26,7 @@ from hlo.passes.fusible import (
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
 from hlo.passes.fusion_targets import Target
 from hlo.passes.index_paths import LOOP, Paths
+from hlo.passes.prologues import prologues
 from hlo.passes.recomputation import cones, is_far
 from hlo.passes.rewriting import array
 from hlo.passes.row_loops.fused_rows import RowsAcross, root_in_rows, why_no_rows
@@ -45,16 +46,7 @@ from hlo.types import ArrayShape
 # C, above which gcc -O3 takes more than a second for the kernel and spills its registers.
 MOST_OPERATIONS = 512
 
-# An operand of a broadcast is recomputed for each copy if it is as cheap as this: the loop around
-# it is bound by memory anyway.
-CHEAP = 4
-
 _Uses = dict[str, dict[int, float]]  # root → path → how many elements it needs there
-
-
-def _operations_of(instruction: Instruction) -> int:
-    """Return the operations that an instruction adds to a loop body: at least 1, for its code."""
-    return max(1, COST.get(instruction.opcode, 1))
 
 
 def decided(computation: Computation, target: Target) -> Decisions:
@@ -86,6 +78,8 @@ class Decisions:
     ) -> None:
         small_part = ANY_PART if target.updates_any_part else SMALL_PART
         self._ends = epilogues(computation, small_part) if target.has_epilogues else {}
+        self._factors = prologues(computation) if target.has_prologues else set()
+        self._products = {name for name, _ in self._factors} - self._ends.keys()
         self._updates = updates_in_place(computation, small_part)
         self._target = target
         self._instructions = computation.instructions
@@ -141,6 +135,8 @@ class Decisions:
         for instruction in self._written.first_those_with_rows(self._instructions):
             if instruction.name in self._ends:
                 self._decide_epilogue(instruction, self._ends[instruction.name])
+            elif instruction.name in self._products:
+                self._store(instruction, {}, Reason(Why.OWN_KERNEL, (instruction.opcode,)))
             elif instruction.name in self._fusible:
                 if instruction.opcode == "reduce":
                     why = self._joined_rows(instruction)
@@ -254,9 +250,10 @@ class Decisions:
     def _why_needed(self, instruction: Instruction) -> Reason | None:
         """Return the reason why a result must be in memory (a user cannot absorb it), or None."""
         users = self._users[instruction.name]
-        for user, _ in users:
+        for user, number in users:
             reads = user.opcode in READERS and not is_read_as_computed(instruction)
-            if user.name not in self._fusible or reads:
+            computes = user.name in self._fusible or (user.name, number) in self._factors
+            if reads or not computes:
                 result = user.name == self._root and user.opcode == "tuple"
                 taken = Reason(Why.READ_IN_MEMORY, (f"%{user.name}", user.opcode))
                 return Reason(Why.RESULT) if result else taken
@@ -286,6 +283,9 @@ class Decisions:
         found: _Uses = {}
         shape = array(instruction.shape)
         for user, number in self._users[instruction.name]:
+            if (user.name, number) in self._factors:
+                end = self._ends.get(user.name, user.name)
+                found.setdefault(end, {})[self._paths.factor(user, number)] = float(shape.elements)
             if user.name not in self._fusible:
                 continue
             part = self._share(user, number, shape)
@@ -318,7 +318,7 @@ class Decisions:
     def _operations_in(self, instruction: Instruction, uses: _Uses) -> dict[str, int]:
         """Return by root how many operations absorbing it adds to a loop's body."""
         # Every path is a copy in the loop's body; even a free instruction takes part of its code.
-        each, elements = _operations_of(instruction), array(instruction.shape).elements
+        each, elements = operations_of(instruction), array(instruction.shape).elements
         loops, written = self._loops(uses), self._written
         return {
             root: each * sum(written.copies(root, path, elements, loops[root]) for path in paths)
@@ -332,7 +332,8 @@ class Decisions:
     def _loop(self, root: Instruction) -> Loop:
         """Describe the loop of a root."""
         is_map = root.opcode not in (*READERS, "reduce", "dynamic-update-slice")
-        is_map = is_map and root.name not in self._ends and root.name not in self._rows
+        others = self._ends, self._products, self._rows
+        is_map = is_map and not any(root.name in names for names in others)
         return Loop(
             array(root.shape).elements if is_map else 0, self._operations[root.name], is_map
         )
@@ -371,7 +372,7 @@ class Decisions:
         self._reasons[instruction.name] = why
         own = {instruction.name: {LOOP: float(elements)}}
         self._uses[instruction.name] = {**uses, **own}
-        self._operations[instruction.name] = _operations_of(instruction)
+        self._operations[instruction.name] = operations_of(instruction)
         self._written.note(instruction, self._loops(own), own)
 
     def groups(self) -> dict[str, Group]:

@@ -52,6 +52,11 @@ class Paths:
         there is none."""
         return elements if path == LOOP else self._rows.get(path, 0)
 
+    def factor(self, contraction: Instruction, number: int) -> int:
+        """Return the path of a factor that a contraction computes: its loops have their own
+        index."""
+        return self._numbered((contraction.name, number), 0)
+
     def through(self, instruction: Instruction, number: int, operand: ArrayShape, path: int) -> int:
         """Return the path of an operand's elements, given the path of the user's elements."""
         if operand.elements == 1:

@@ -8,11 +8,12 @@ one sum do, lanes of partial sums run along it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.loop_ir import Array, Constant, Expr
+from backend_c.ir.digits import divides, write_lanes
+from backend_c.ir.loop_ir import Array, Constant, Expr, Loop, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, masked
 from backend_c.kernels.parts.contraction.factor_memory import stored_factors
@@ -32,6 +33,7 @@ _SUMS = 4  # that one loop in lanes adds up
 _LANES = 8  # lines at least that a block finishes before results are computed of their sums
 _KEPT = 64  # and at most
 _MOST_KEPT = 1 << 13  # products of a block: sums of more take longer than what is computed of them
+_STAGED = 1024  # computed elements of a line on the stack: those of a group stay in the L1 cache
 _DEPTH = 2048  # steps that are added up before they are added to the total, as plain sums are
 
 # Writes the sums of a batch's lines, from a first one on, so many, to the arrays of the vectors.
@@ -57,7 +59,20 @@ class SkinnyContraction:
         self.batch = 1 if self.is_single else factors.batch
         self.lines = factors.batch if self.is_single else max(factors.m, factors.n)
         self.matrix = factors.rhs if self.is_row else factors.lhs
+        self.is_staged = self._is_divided()
         self.vector = self._materialised(factors.lhs if self.is_row else factors.rhs)
+
+    def _is_divided(self) -> bool:
+        """Return whether an index is divided along k for elements of the matrix (a scale that some
+        of them share): they are computed before the loop that adds their products up."""
+        scope, k, zero = self.scope, self.factors.k, ix.constant(0)
+        before = scope.written()
+        kept = scope.local(self.sums, 1)
+        with scope.loop(k, "lanes") as step:
+            scope.store(kept, zero, self._factor(zero, zero, step))
+        loop = scope.last_statement
+        scope.forget_after(before)
+        return isinstance(loop, Loop) and divides(loop, k)
 
     def _materialised(self, read: Read) -> Read:
         """Return a reader of the vectors in memory, in the type of the sums and contiguous.
@@ -215,15 +230,48 @@ class SkinnyContraction:
             [scope.mutable(self.sums, Constant(self.sums, 0.0)) for _ in range(self.few)]
             for _ in lines
         ]
-        with scope.loop(self.factors.k, "lanes", [one for row in sums for one in row]) as step:
-            for line, row in zip(lines, sums, strict=True):
-                elements = self._elements(b, ix.add(start, line), step)
-                factor = scope.bind(self._factor(b, ix.add(start, line), step))
-                for element, one in zip(elements, row, strict=True):
-                    scope.assign(one, apply("multiply-add", element, factor, one))
+        places, k = [ix.add(start, line) for line in lines], self.factors.k
+        if self.is_staged:
+            length = min(k, _STAGED)
+            with scope.loop(k // length) as part:
+                self._add_staged(sums, (b, places), ix.multiply(part, length), length)
+            if rest := k % length:
+                self._add_staged(sums, (b, places), ix.constant(k - rest), rest)
+        else:
+            with scope.loop(k, "lanes", [one for row in sums for one in row]) as step:
+                for place, row in zip(places, sums, strict=True):
+                    elements = self._elements(b, place, step)
+                    self._add(row, elements, scope.bind(self._factor(b, place, step)))
         for line, row in zip(lines, sums, strict=True):
             for vector, one in enumerate(row):
                 yield line, vector, scope.bind(one)
+
+    def _add(self, sums: Sequence[Variable], elements: Sequence[Expr], factor: Expr) -> None:
+        """Write the addition of an element's products with each vector to the sums of its line."""
+        for element, one in zip(elements, sums, strict=True):
+            self.scope.assign(one, apply("multiply-add", element, factor, one))
+
+    def _add_staged(
+        self,
+        sums: Sequence[Sequence[Variable]],
+        lines: tuple[Expr, Sequence[Expr]],
+        start: Expr,
+        length: int,
+    ) -> None:
+        """Write the computation of ``length`` elements of each line on the stack, and the addition
+        of their products."""
+        scope, (b, places) = self.scope, lines
+        stages = [scope.local(self.sums, length) for _ in places]
+
+        def write(line: Expr, stage: Array, lane: Expr) -> None:
+            scope.store(stage, lane, self._factor(b, line, ix.add(start, lane)))
+
+        for line, stage in zip(places, stages, strict=True):
+            write_lanes(scope, length, "lanes", partial(write, line, stage))
+        with scope.loop(length, "lanes", [one for row in sums for one in row]) as lane:
+            for line, stage, row in zip(places, stages, sums, strict=True):
+                elements = self._elements(b, line, ix.add(start, lane))
+                self._add(row, elements, scope.bind(scope.load(stage, lane)))
 
     def _kept_lines(self) -> int:
         """Return how many lines are added up before results are computed of their sums, in lanes.
