@@ -184,8 +184,14 @@ _FEW_RESULTS = (
     Dot("zc", "zc", "z", {"z": 50, "c": 77}, "bf16", "bf16"),
     Dot("c", "c", "", {"c": 2048}, "f64", "f64"),
 )
+# Right factors have steps side by side, and few rows share them.
+_FEW_ROWS = (
+    *(_product(m, n, k, rhs="bc") for m, n, k in ((5, 70, 256), (32, 6, 1100), (7, 67, 2300))),
+    Dot("zac", "zbc", "zab", {"z": 3, "a": 8, "b": 65, "c": 300}, "f64", "f64"),
+)
 _EDGES = (
     *_FEW_RESULTS,
+    *_FEW_ROWS,
     *(_product(m, 33, 300) for m in (1, 13, 14, 15, 84, 85, 200)),
     *(_product(15, n, 300) for n in (1, 31, 32, 64, 257)),
     *(_product(m, n, 300) for m, n in ((1, 1), (13, 257), (14, 32), (84, 64), (200, 31))),
@@ -225,6 +231,26 @@ def test_edges_of_tiles(compiler: str, choose_compiler: Callable[[str], None]) -
 def test_factors_of_few_results_are_not_packed(case: Dot) -> None:
     plan = lowered(hlo.parse(module_of([case])), settings_for("fast"))
     assert not any(isinstance(s, Call) for kernel in plan.kernels for s in every(kernel.body))
+
+
+def _calls(case: Dot) -> set[str]:
+    plan = lowered(hlo.parse(module_of([case])), settings_for("fast"))
+    calls = [s for kernel in plan.kernels for s in every(kernel.body) if isinstance(s, Call)]
+    return {call.function for call in calls}
+
+
+@pytest.mark.parametrize("case", _FEW_ROWS, ids=str)
+def test_lines_that_few_rows_share_are_not_packed(case: Dot) -> None:
+    assert _calls(case) == {f"hlo_gemm_{case.result_type}_lines"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [_product(33, 70, 300, rhs="bc"), _product(8, 70, 255, rhs="bc"), _product(8, 65, 300, "ca")],
+    ids=str,
+)
+def test_others_are(case: Dot) -> None:
+    assert any("_lines" not in call for call in _calls(case))
 
 
 def test_padding_meets_no_infinity() -> None:

@@ -108,8 +108,41 @@ TEST(f32, float)
 TEST(f64, double)
 TEST(u32, uint32_t)
 
+/* Right factors are lines with steps side by side. */
+#define TEST_LINES(name, T)                                                                 \\
+    static int wrong_lines_##name(int64_t m, int64_t n, int64_t k, int64_t pitch) {         \\
+        int wrong = 0;                                                                      \\
+        hlo_gemm_##name##_lines(x_##name, k, y_##name, pitch, m, n, k, c_##name, n);        \\
+        for (int64_t i = 0; i < m; ++i) {                                                   \\
+            for (int64_t j = 0; j < n; ++j) {                                               \\
+                T sum = 0;                                                                  \\
+                for (int64_t t = 0; t < k; ++t) {                                           \\
+                    sum += x_##name[i * k + t] * y_##name[j * pitch + t];                   \\
+                }                                                                           \\
+                wrong += sum != c_##name[i * n + j];                                        \\
+            }                                                                               \\
+        }                                                                                   \\
+        return wrong;                                                                       \\
+    }                                                                                       \\
+    static int all_wrong_lines_##name(void) {                                               \\
+        int wrong = 0;                                                                      \\
+        for (int64_t m = 1; m <= 7; ++m) {                                                  \\
+            for (int64_t n = 1; n <= 9; n += 1 + n / 5) {                                   \\
+                wrong += wrong_lines_##name(m, n, 1 + 8 * m, 77);                           \\
+                wrong += wrong_lines_##name(m, n, 1019 + 4 * n, 2048);                      \\
+            }                                                                               \\
+        }                                                                                   \\
+        return wrong + wrong_lines_##name(2, 5, 2100, 2100);                                \\
+    }
+
+TEST_LINES(f32, float)
+TEST_LINES(f64, double)
+
 int main(void) {
-    return (all_wrong_f32() != 0) | (all_wrong_f64() != 0) << 1 | (all_wrong_u32() != 0) << 2;
+    int wrong = (all_wrong_f32() != 0) | (all_wrong_f64() != 0) << 1 | (all_wrong_u32() != 0) << 2;
+    /* With the factors that those have set. */
+    wrong |= (all_wrong_lines_f32() != 0) << 3 | (all_wrong_lines_f64() != 0) << 4;
+    return wrong;
 }
 """
 

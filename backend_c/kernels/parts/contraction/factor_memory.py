@@ -28,6 +28,8 @@ from hlo.types import ElementType
 WIDEST = 32  # columns of the widest tile
 _VECTOR = 16  # columns of its vectors: a multiple of those of all others
 _FEW_ROWS = 128  # for which packing right factors takes longer than reading them in place
+_ROWS_OF_LINES = 32  # the same, of right factors with steps side by side
+_LONG_LINES = 256  # steps of them: in shorter ones adding up the lanes takes longer than packing
 _SHARES, _FEWEST_SHARES = 64, 16  # of blocks that are copied one after the other
 _STEPS = 64  # of computed right factors that are written to the stack before they are packed
 
@@ -179,6 +181,17 @@ def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) 
         count = scope.bind(ix.clamp(0, ix.subtract(factors.n, first), width))
         pack(b, first, count, address(b, first))
     return Side(address, 1, 0)
+
+
+def lines_in_place(factors: Factors, product: Product) -> Side | None:
+    """Return the right factors where they are, if each line has its steps side by side and too few
+    rows share them for packing to pay; None if not."""
+    strides = factor_strides(factors.rhs, (factors.batch, factors.n, factors.k), product.right)
+    is_worth_packing = factors.m > _ROWS_OF_LINES or factors.k < _LONG_LINES
+    is_plain = product.sums.is_float and product.room is None
+    if strides is None or strides.step != 1 or is_worth_packing or not is_plain:
+        return None
+    return Side(lambda b, n: factor_pointer(factors.rhs, b, n, ix.constant(0)), *strides)
 
 
 def strides_in_place(factors: Factors, product: Product) -> Strides | None:

@@ -23,6 +23,7 @@ from backend_c.kernels.parts.contraction.factor_memory import (
     LeftCopies,
     Side,
     left_in_place,
+    lines_in_place,
     packing,
     right_factors,
     strides_in_place,
@@ -85,12 +86,17 @@ class FastContraction:
         self.is_padded = self.sums.is_float and is_padded(factors)
         self.stored = None if self.is_padded else result_array(write, factors, self.sums)
         self.copies: LeftCopies | None = None
+        self.right: Side
         self.left = self._left_factors()
-        self.in_strips = self.copies is None and self._has_strips()
-        if self.in_strips:
+        lines = lines_in_place(factors, product) if self._has_plain_rows() else None
+        self.reads_lines = lines is not None
+        self.in_strips = lines is None and self.copies is None and self._has_strips()
+        if lines is not None:
+            self.right = lines
+        elif self.in_strips:
             self.pack = packing(factors, product, COLUMNS, scope)
         else:
-            self.right: Side = right_factors(factors, product, COLUMNS, scope)
+            self.right = right_factors(factors, product, COLUMNS, scope)
         self.least: Array | None = None
         if product.is_checked:
             self._find_least()
@@ -106,6 +112,10 @@ class FastContraction:
             return copies.whole()
         self.copies = copies
         return copies.of_share(ix.constant(0))
+
+    def _has_plain_rows(self) -> bool:
+        """Return whether the steps of each row of the left factors lie side by side."""
+        return self.copies is None and not self.is_padded and self.left.step_pitch == 1
 
     def _has_strips(self) -> bool:
         """Return whether threads share strips of columns, each packed by its thread, over all
@@ -279,6 +289,10 @@ class FastContraction:
         lhs = left.address(b, first_row), ix.constant(left.line_pitch)
         rhs = right.address(b, first_column)
         function = f"hlo_gemm_{self.product.name}"
+        if self.reads_lines:
+            pitches = ix.constant(right.line_pitch), *counts, k
+            self.scope.call(f"{function}_lines", *lhs, rhs, *pitches, into, ix.constant(pitch))
+            return
         if self.product.room is None:
             steps = ix.constant(left.step_pitch), rhs, ix.constant(right.step_pitch)
             self.scope.call(function, *lhs, *steps, *counts, k, into, ix.constant(pitch))
