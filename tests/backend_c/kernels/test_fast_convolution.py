@@ -255,3 +255,30 @@ ENTRY e {
         rng.integers(-3, 4, dims).astype(np.float32) for dims in ((4, 16, 40, 40), (4, 32, 20, 20))
     )
     assert np.array_equal(executable(x, w), interp.evaluate(module, x, w))
+
+
+@pytest.mark.parametrize("features", [12, 5])
+@pytest.mark.parametrize("pixels", [100, 6])
+def test_sums_of_pixels_side_by_side_are_turned_before_functions_of_them(
+    features: int, pixels: int
+) -> None:
+    """A function would load them with a stride; of few there are no vectors."""
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
+  x = f32[2,8,3,{pixels}] parameter(0)
+  w = f32[{features},8,1,3] parameter(1)
+  bias = f32[{features}] parameter(2)
+  c = f32[2,{features},3,{pixels}] convolution(x, w), window={{size=1x3 pad=0_0x1_1}},
+    dim_labels=bf01_oi01->bf01
+  b = f32[2,{features},3,{pixels}] broadcast(bias), dimensions={{1}}
+  s = f32[2,{features},3,{pixels}] add(c, b)
+  ROOT r = f32[2,{features},3,{pixels}] abs(s)
+}}
+""")
+    executable = backend_c.compile(module, numerics="fast")
+    source = "".join(executable.source.values())
+    assert ("hlo_transpose_tile_4(" in source) == (min(features, pixels) >= 8)
+    rng = np.random.default_rng(0)
+    shapes = [p.shape.dims for p in module.entry.parameters]
+    arguments = [rng.integers(-3, 4, dims).astype(np.float32) for dims in shapes]
+    assert np.array_equal(executable(*arguments), interp.evaluate(module, *arguments))

@@ -40,6 +40,7 @@ _REGION = 1 << 16  # elements of the input that a block copies, so that they sta
 _BLOCKS = 16  # threads need several each
 _FIRST = (ix.constant(0), ix.constant(0), ix.constant(0))
 _SHARING = 4  # rows of a tile at most, if the window is wide
+_LEAST_TURNED = 8  # pixels and columns of a tile: fewer are no lanes
 _FEWEST = 56  # pixels of a block: right factors come from the L2 cache once for all of them
 
 
@@ -285,14 +286,44 @@ class FastConvolution:
         rows, pixels, columns = tile.counts
         pixels_last = labels.output_spatial[-1] == len(self.convolved.dims) - 1
         inner = (columns, pixels) if pixels_last else (pixels, columns)
-        with (
-            self.scope.loop(rows) as row,
-            self.scope.loop(inner[0]) as outer,
-            self.scope.loop(inner[1], "lanes") as lane,
-        ):
-            pixel, j = (lane, outer) if pixels_last else (outer, lane)
-            total = self.scope.bind(self.scope.load(into.array, self.offset(into, row, pixel, j)))
-            index = self._index(tile, (row, pixel, j))
-            if self.convolved.has_features_in_window:
-                index = index[:-1]
-            self.write(index, (as_type(total, self.result),))
+        with self.scope.loop(rows) as row:
+            sums, start, pitches = into.array, *self._row_of(into, row)
+            if pixels_last and self._has_lanes(into):
+                sums, start, pitches = self._turned(tile, into, start)
+            with self.scope.loop(inner[0]) as outer, self.scope.loop(inner[1], "lanes") as lane:
+                pixel, j = (lane, outer) if pixels_last else (outer, lane)
+                places = (ix.multiply(i, pitch) for i, pitch in zip((pixel, j), pitches))
+                offset = self.scope.bind(ix.add(start, *places))
+                total = self.scope.bind(self.scope.load(sums, offset))
+                index = self._index(tile, (row, pixel, j))
+                if self.convolved.has_features_in_window:
+                    index = index[:-1]
+                self.write(index, (as_type(total, self.result),))
+
+    def _row_of(self, into: Into, row: Expr) -> tuple[Expr, tuple[int, int]]:
+        """Return where a row of pixels starts, and the pitches of pixels and columns."""
+        start = ix.add(into.offset, ix.multiply(row, into.row_pitch))
+        return start, (into.pixel_pitch, 1)
+
+    def _has_lanes(self, into: Into) -> bool:
+        """Return whether the sums of a tile on the stack have pixels and columns enough for vectors
+        of either."""
+        least = min(into.row_pitch // into.pixel_pitch, into.pixel_pitch)
+        return least >= _LEAST_TURNED and self.scope.settings.has_lanes
+
+    def _turned(self, tile: Tile, into: Into, start: Expr) -> tuple[Array, Expr, tuple[int, int]]:
+        """Write a row of sums on the stack with pixels side by side, as they are stored; return
+        where they are. What is computed of them could not load them in lanes."""
+        (_, pixels, columns), most = tile.counts, into.row_pitch // into.pixel_pitch
+        element_type, zero = into.array.element_type, ix.constant(0)
+        turned = self.scope.local(element_type, into.row_pitch)
+        self.scope.call(
+            f"hlo_transpose_tile_{element_type.bits // 8}",
+            Pointer(into.array, start),
+            ix.constant(into.pixel_pitch),
+            Pointer(turned, zero),
+            ix.constant(most),
+            pixels,
+            columns,
+        )
+        return turned, zero, (1, most)
