@@ -6,6 +6,7 @@ only under a condition. Neighbouring results along the last dimension are the la
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,6 +34,7 @@ from backend_c.kernels.parts.scatter.grouped_updates import GroupedUpdates
 from backend_c.kernels.parts.scatter.ordered_updates import OrderedUpdates, is_fold, is_in, shares
 from hlo.attributes import Window
 from hlo.opcodes import MONOID, ROUNDS, having
+from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.types import F64, PRED, ArrayShape
 
 __all__ = ["reduce_window", "select_and_scatter"]
@@ -97,7 +99,11 @@ def reduce_window(
     elif is_sum and not block.settings.is_fast:
         fold.sums()
     else:
-        fold.in_order(_wide(reordered, windows.elements) if is_ordered and reordered else None)
+        wide = _wide(reordered, windows.elements) if is_ordered and reordered else None
+        if fold.is_small and monoid is not None:
+            fold.written_out(wide)
+        else:
+            fold.in_order(wide)
 
 
 def _wide(monoid: Monoid, elements: int) -> Monoid:
@@ -192,6 +198,34 @@ class _Fold:
                 if monoid is not None:
                     folded = [monoid.value(one) for one in folded]
                 self._write(self._place(lanes, lane), tuple(folded))
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether the taps of a window are few enough to be written out, and none of them is
+        in the padding."""
+        windows, dims = self._windows, range(len(self._windows.positions))
+        is_plain = all(d.base_dilation == 1 for d in windows.dimensions)
+        is_whole = is_plain and not windows.operand.sizes and not any(map(windows.is_padded, dims))
+        return is_whole and windows.elements <= WRITTEN_OUT and self._scope.settings.has_lanes
+
+    def written_out(self, monoid: Monoid | None) -> None:
+        """Write the fold of each window in row-major order, one tap after the other."""
+        scope, windows, (init,) = self._scope, self._windows, self._inits
+        every_tap = [*itertools.product(*(range(d.size) for d in windows.dimensions))]
+
+        def write(place: _Index) -> None:
+            state = monoid.lifted(init.at()) if monoid else init.at()
+            for tap in every_tap:
+                index, _ = windows.at(place, [*map(ix.constant, tap)])
+                before = scope.bind(state)
+                if monoid is None:
+                    (state,) = self._combined([before], index)
+                else:
+                    element = scope.bind(self._inputs[0].at(*index))
+                    state = monoid.combined(before, monoid.lifted(element))
+            self._write(place, (monoid.value(state) if monoid else state,))
+
+        nest.write_map(scope, windows.positions, windows.elements, write)
 
     def _combined(self, before: Sequence[Expr], index: _Index) -> list[Expr]:
         """Apply the computation to states and the elements at an index."""

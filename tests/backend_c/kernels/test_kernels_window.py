@@ -11,7 +11,7 @@ from conftest import has_c_compiler, require_compiler
 import backend_c
 import hlo
 import interp
-from backend_c.ir.loop_ir import Apply, Loop, every, expressions, subexpressions
+from backend_c.ir.loop_ir import Apply, Loop, Store, every, expressions, subexpressions
 from backend_c.ir.settings import Numerics, Settings
 from backend_c.pipeline import lowered
 from hlo.bit_equality import differences
@@ -39,6 +39,13 @@ _WINDOWS = (
     ("150", "78", "size=4 stride=2 pad=7_8 rhs_dilate=3"),
     ("3", "4", "size=1 pad=8_-7"),
     ("2,70", "2,25", "size=1x5 stride=1x3 pad=0_0x6_3 rhs_dilate=1x1"),
+)
+# Few taps, none of them in the padding.
+_SMALL = (
+    ("3,8,21", "3,4,10", "size=1x2x2 stride=1x2x2"),
+    ("9,7,5", "4,3,5", "size=3x2x1 stride=2x2x1"),
+    ("6,5", "3,5", "size=3x1 pad=-1_0x0_0"),
+    ("70", "33", "size=3 stride=2 rhs_dilate=2"),
 )
 _GROWING = (
     ("2,100", "2,100", "size=1x100 pad=0_0x99_0"),
@@ -95,6 +102,22 @@ def _values(element_type: str, dims: str) -> np.ndarray:
 def test_windows(body: str) -> None:
     arrays = [_values("f32", dims) for dims, _, _ in _WINDOWS]
     assert_same_bits(_module("f32", body, _WINDOWS), *arrays, np.float32(1.5))
+
+
+@pytest.mark.parametrize("body", _BODIES)
+def test_small_windows(body: str) -> None:
+    arrays = [_values("f32", dims) for dims, _, _ in _SMALL]
+    assert_same_bits(_module("f32", body, _SMALL), *arrays, np.float32(1.5))
+
+
+@pytest.mark.parametrize("window", _SMALL[:2])
+def test_taps_of_small_windows_are_written_out(window: tuple[str, str, str]) -> None:
+    """Loops over taps load and store the states of all lanes for each (max pooling by 2 x 2)."""
+    module = hlo.parse(_module("f32", "maximum", [window]))
+    for numerics in Numerics:
+        (kernel,) = lowered(module, Settings(numerics)).kernels
+        arrays = {s.array.name for s in every(kernel.body) if isinstance(s, Store)}
+        assert arrays == {kernel.outputs[0].name}
 
 
 @pytest.mark.parametrize("body", _BODIES)
