@@ -13,6 +13,7 @@ from jax._src.test_util import JaxTestCase
 
 import hlo_oracle
 from hlo.errors import Error
+from selftest.scoring.pages import elements, verdicts
 
 _TEST: Any = JaxTestCase()  # without types
 _BUDGETS = {"hlo_oracle": "fast", "cpu": None}  # None: that of XLA:CPU
@@ -56,13 +57,7 @@ def legality(call: Callable[..., Any], arguments: Sequence[Any]) -> str:
             with jax.default_device(jax.devices(platform)[0]):
                 verdict = hlo_oracle.check(call, *arguments, budget=budget)
         except Error as error:
-            lines.append(f"{platform}: not judged, {error}")
+            lines.append((platform, f"not judged, {error}"))
         else:
-            lines.append(f"{platform}: {_counted(verdict)}")
-    return "; ".join(" ".join(line.split()) for line in lines)
-
-
-def _counted(verdict: hlo_oracle.Verdict) -> str:
-    """Format the number of elements by verdict: ``2 equal, 4 within``."""
-    words = ("equal", "within", "outside", "undetermined")
-    return ", ".join(f"{count} {word}" for word in words if (count := getattr(verdict, word)))
+            lines.append((platform, elements(verdict)))
+    return verdicts(lines)

@@ -11,35 +11,37 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from selftest.jax_score.outcomes import FAILED, PASSED, REFUSED, SKIPPED, Outcome
+from selftest.jax_score.table import SKIPPED
+from selftest.scoring.outcomes import FAILED, PASSED, REFUSED, Outcome, shortened
 
 _LOGGER = "hlo_oracle.frontends.pjrt.programs"
 _BETWEEN = 200  # cases, then JAX's caches are emptied
-_LONGEST = 300  # characters of a reason
 
 
 @contextmanager
-def case_runner(mode: str, x64: bool) -> Iterator[Callable[..., Any]]:
-    """Start JAX with both platforms. Yield a function that lists the cases, each as (group, name),
-    or runs the case of a number in the list."""
+def case_runner(mode: str, setting: str) -> Iterator[Callable[..., Any]]:
+    """Start JAX with both platforms, in the setting ``x64`` or ``x32``. Yield a function that lists
+    the cases, each as (group, name), or runs the case of a name."""
     os.environ.update(JAX_PLATFORMS="hlo_oracle,cpu", HLO_ORACLE_MODE=mode)
     warnings.simplefilter("ignore")
     import jax
 
-    jax.config.update("jax_enable_x64", x64)  # type: ignore[no-untyped-call]
+    jax.config.update("jax_enable_x64", setting == "x64")  # type: ignore[no-untyped-call]
     from selftest.jax_score.cases import cases
 
-    examiner = Examiner(list(cases()), x64)
+    examiner = Examiner(list(cases()), setting)
     logging.getLogger(_LOGGER).addHandler(examiner)
     yield examiner
 
 
 class Examiner(logging.Handler):
-    """Runs cases by number; as a logging handler it notes which programs are interpreted."""
+    """Runs cases by name; as a logging handler it notes which programs are interpreted."""
 
-    def __init__(self, cases: Sequence[Any], x64: bool) -> None:
+    def __init__(self, cases: Sequence[Any], setting: str) -> None:
         super().__init__()
-        self._cases, self._x64 = cases, x64
+        self._names = [(case.group, case.name) for case in cases]
+        self._cases = dict(zip(self._names, cases, strict=True))
+        self._setting = setting
         self._interpreted: list[str] = []
         self._ran = 0
 
@@ -47,11 +49,11 @@ class Examiner(logging.Handler):
         """Note why a program is interpreted, from the log record."""
         self._interpreted.append(record.getMessage())
 
-    def __call__(self, number: int | None = None) -> Any:
-        if number is None:
-            return [(case.group, case.name) for case in self._cases]
+    def __call__(self, group: str = "", name: str = "") -> Any:
+        if not group:
+            return self._names
         self._interpreted.clear()
-        case, begin = self._cases[number], time.monotonic()
+        case, begin = self._cases[group, name], time.monotonic()
         status, why, legal = self._outcome(case)
         self._ran += 1
         if self._ran % _BETWEEN == 0:
@@ -59,8 +61,8 @@ class Examiner(logging.Handler):
 
             jax.clear_caches()  # type: ignore[no-untyped-call]
         return Outcome(
-            *(case.group, case.name, self._x64, status, _shortened(why), legal),
-            interpreted=_shortened("; ".join(dict.fromkeys(self._interpreted))),
+            *(case.group, case.name, self._setting, status, shortened(why), legal),
+            interpreted=shortened("; ".join(dict.fromkeys(self._interpreted))),
             seconds=round(time.monotonic() - begin, 2),
         )
 
@@ -108,9 +110,3 @@ def _random(name: str) -> Any:
 def _told(error: Exception) -> str:
     """Format an error; a defect of this project with the place where it was raised."""
     return f"{type(error).__name__}: {error}".partition('\nFile "')[0]
-
-
-def _shortened(text: str) -> str:
-    """Shorten a reason to one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

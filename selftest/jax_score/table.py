@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from selftest.jax_score.outcomes import FAILED, PASSED, REFUSED, SKIPPED, Outcome
+from selftest.scoring.outcomes import FAILED, PASSED, REFUSED, Outcome
+from selftest.scoring.pages import counted, is_legal, section, share
 
-_NOT_LEGAL = ("outside", "undetermined", "not judged")
+SKIPPED = "skipped"
 _PRIMITIVES = "jax.lax: primitives"
 
 
@@ -33,12 +34,6 @@ def module_of(group: str) -> str:
     return _PRIMITIVES if group.startswith("lax.") else group
 
 
-def is_legal(outcome: Outcome) -> bool:
-    """Test whether no value of the plugin is proven wrong, and some are proven legal."""
-    ours = outcome.legal.partition("; cpu:")[0]
-    return bool(ours) and not any(word in ours for word in _NOT_LEGAL)
-
-
 def rows(outcomes: Collection[Outcome]) -> list[Row]:
     """Count by module, sorted by name, and in all."""
     modules = sorted({module_of(one.group) for one in outcomes})
@@ -53,7 +48,7 @@ def _row(module: str, outcomes: Collection[Outcome]) -> Row:
         run=len(outcomes) - counts[SKIPPED],
         passed=counts[PASSED],
         failed=counts[FAILED],
-        legal=sum(one.status == FAILED and is_legal(one) for one in outcomes),
+        legal=sum(map(is_legal, outcomes)),
         refused=counts[REFUSED],
         skipped=counts[SKIPPED],
         interpreted=sum(bool(one.interpreted) for one in outcomes),
@@ -74,9 +69,9 @@ def _lines(outcomes: Collection[Outcome], how: str) -> Iterator[str]:
     yield "| module | run | passed | | failed | of these legal | refused | skipped | interpreted |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for row in rows(outcomes):
-        share = f"{row.passed / row.run:.1%}" if row.run else ""
         numbers = f"{row.failed} | {row.legal} | {row.refused} | {row.skipped} | {row.interpreted}"
-        yield f"| {row.module} | {row.run:,} | {row.passed:,} | {share} | {numbers} |"
+        passed = f"{row.passed:,} | {share(row.passed, row.run)}"
+        yield f"| {row.module} | {row.run:,} | {passed} | {numbers} |"
     yield ""
     yield (
         "Run: what XLA:CPU runs. Passed: structure, shape, type and weak type are equal and values"
@@ -85,36 +80,12 @@ def _lines(outcomes: Collection[Outcome], how: str) -> Iterator[str]:
         " JAX or XLA:CPU does not have. Interpreted: no C ran."
     )
     for title, status in (("Failed", FAILED), ("Refused", REFUSED)):
-        yield from _section(title, [one for one in outcomes if one.status == status])
-    yield from _counted("Skipped", (o.why for o in outcomes if o.status == SKIPPED))
-    yield from _counted("Interpreted", (o.interpreted for o in outcomes if o.interpreted))
-
-
-def _section(title: str, outcomes: Collection[Outcome]) -> Iterator[str]:
-    """List cases with their reasons."""
-    if not outcomes:
-        return
-    yield from ("", f"## {title}", "")
-    for one in outcomes:
-        width = 64 if one.x64 else 32
-        legal = f" ({one.legal})" if one.legal else ""
-        yield f"* `{one.group}: {one.name}` (x{width}): {_escaped(one.why + legal)}"
-
-
-def _counted(title: str, reasons: Iterable[str]) -> Iterator[str]:
-    """Count reasons of the same kind."""
-    counts = Counter(_kind(reason) for reason in reasons)
-    if counts:
-        yield from ("", f"## {title}: reasons", "")
-    for kind, times in counts.most_common():
-        yield f"* {times:,}: {_escaped(kind)}"
+        yield from section(title, [one for one in outcomes if one.status == status])
+    yield from counted("Skipped", (o.why for o in outcomes if o.status == SKIPPED), _kind)
+    yield from counted("Interpreted", (o.interpreted for o in outcomes if o.interpreted), _kind)
 
 
 def _kind(reason: str) -> str:
     """Reduce a reason to its kind: of a program that is not C, the missing feature."""
     _, found, what = reason.partition(": no C for ")
     return f"no C for {what.partition(';')[0]}" if found else reason[:120]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")

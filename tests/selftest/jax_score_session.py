@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from selftest.jax_score.examiner import case_runner
-from selftest.jax_score.outcomes import PASSED
+from selftest.scoring.outcomes import PASSED
 
 WANTED = {
     ("lax.add", "float32 [3,4]×[3,1] of the records"),
@@ -15,16 +15,15 @@ WANTED = {
     ("control flow", "lax.scan(lambda c, a: (c + a, c * 2), vector, x) int32 small"),
 }
 
-with case_runner("fast", False) as work:
+with case_runner("fast", "x32") as work:
     names = work()
-    numbers = {name: number for number, name in enumerate(names)}
-    assert len(numbers) == len(names)  # one name, one case
-    outcomes = [work(numbers[name]) for name in WANTED]
+    assert len(set(names)) == len(names)  # one name, one case
+    outcomes = [work(*name) for name in WANTED]
     assert [one.status for one in outcomes] == [PASSED] * len(WANTED), outcomes
     from selftest.jax_score.comparison import difference
     from selftest.jax_score.coverage import not_called
 
-    assert not_called({group for group, _ in numbers}) == []
+    assert not_called({group for group, _ in names}) == []
     one = np.float32([1, 2])
     assert difference(one, one + np.float32(1e-7), None) == ("", False)
     assert difference(one, one + np.float32(1e-3), None)[1]

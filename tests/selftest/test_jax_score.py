@@ -5,26 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
-from math import inf
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
-from selftest.jax_score.__main__ import shares
-from selftest.jax_score.outcomes import FAILED, PASSED, REFUSED, SKIPPED, Journal, Outcome
-from selftest.jax_score.table import is_legal, markdown, rows
+from selftest.jax_score.table import SKIPPED, markdown, rows
+from selftest.scoring.outcomes import FAILED, PASSED, REFUSED, Outcome
 
 SESSION = Path(__file__).with_name("jax_score_session.py")
 WITHIN = "hlo_oracle: 3 equal, 1 within"
-OUTSIDE = "hlo_oracle: 1 within, 1 outside"
-DIFFERENT = Outcome("lax.exp", "two", True, FAILED, "differs", f"{WITHIN}; cpu: {WITHIN}")
+DIFFERENT = Outcome("lax.exp", "two", "x64", FAILED, "differs", f"{WITHIN}; cpu: {WITHIN}")
 OUTCOMES = (
-    Outcome("lax.add", "one", True, PASSED),
+    Outcome("lax.add", "one", "x64", PASSED),
     DIFFERENT,
-    Outcome("jax.nn", "three", False, REFUSED, "no C for it", interpreted="no C for it"),
-    Outcome("jax.nn", "four", False, SKIPPED, "unimplemented"),
+    Outcome("jax.nn", "three", "x32", REFUSED, "no C for it", interpreted="no C for it"),
+    Outcome("jax.nn", "four", "x32", SKIPPED, "unimplemented"),
 )
 
 
@@ -35,35 +31,10 @@ def test_rows_count_what_xla_runs() -> None:
     assert (total.run, total.passed + total.failed + total.refused) == (3, 3)
 
 
-@pytest.mark.parametrize(
-    "legal", ["", OUTSIDE, f"{WITHIN}, 1 undetermined", "hlo_oracle: not judged"]
-)
-def test_only_proven_values_are_legal(legal: str) -> None:
-    assert is_legal(DIFFERENT)
-    assert not is_legal(replace(DIFFERENT, legal=f"{legal}; cpu: {WITHIN}"))
-
-
-def test_both_widths_have_their_share_of_the_time() -> None:
-    assert shares("both", 10) == [(True, 5), (False, 10)]
-    assert shares("off", 10) == [(False, 10)] and shares("on", 10) == [(True, 10)]
-    assert shares("both", inf) == [(True, inf), (False, inf)]
-
-
 def test_each_failure_is_named() -> None:
     text = markdown(OUTCOMES, "how")
     assert f"* `lax.exp: two` (x64): differs ({WITHIN}; cpu: {WITHIN})" in text
     assert "* `jax.nn: three` (x32): no C for it" in text
-
-
-def test_a_journal_is_continued(tmp_path: Path) -> None:
-    path = tmp_path / "outcomes.jsonl"
-    for outcome in OUTCOMES:
-        Journal(path, "fast").add(outcome)
-    with path.open("a") as file:
-        file.write('{"group": "cut o')
-    kept = [replace(outcome, mode="fast") for outcome in OUTCOMES]
-    assert list(Journal(path, "fast").outcomes.values()) == kept
-    assert Journal(path, "exact").outcomes == {}
 
 
 def test_cases_of_each_kind_pass() -> None:
