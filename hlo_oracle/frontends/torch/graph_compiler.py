@@ -56,13 +56,14 @@ def explain(
     return history.explanation()
 
 
-def compiler(options: Options, history: History) -> Callable[..., Any]:
-    """Make a TorchDynamo backend that adds its reports to a history."""
+def compiler(options: Options, history: History, *, least: int = _LEAST) -> Callable[..., Any]:
+    """Make a TorchDynamo backend that adds its reports to a history. Stages of fewer than ``least``
+    operations, views not counted, are left to PyTorch."""
     from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
 
     def compile_as(kind: str) -> Callable[..., Any]:
         def compiled(module: GraphModule, inputs: Sequence[Any]) -> Any:
-            return make_boxed_func(compiled_graph(module, kind, options, history))
+            return make_boxed_func(compiled_graph(module, kind, options, history, least=least))
 
         return compiled
 
@@ -83,7 +84,7 @@ def compiler(options: Options, history: History) -> Callable[..., Any]:
 
 
 def compiled_graph(
-    module: GraphModule, kind: str, options: Options, history: History
+    module: GraphModule, kind: str, options: Options, history: History, *, least: int = _LEAST
 ) -> Callable[..., Any]:
     """Compile a graph of ATen operations; PyTorch runs the nodes that do not convert.
 
@@ -100,7 +101,7 @@ def compiled_graph(
     # PyTorch, and the graph is divided anew.
     while True:
         try:
-            division = Division(module, against, options)
+            division = Division(module, against, options, least)
             division.prepare()
             break
         except NodeError as error:
@@ -138,7 +139,9 @@ class Division:
     PyTorch runs the nodes in ``against``.
     """
 
-    def __init__(self, module: GraphModule, against: Mapping[Node, str], options: Options) -> None:
+    def __init__(
+        self, module: GraphModule, against: Mapping[Node, str], options: Options, least: int
+    ) -> None:
         self._module, self._options = module, options
         self._nodes = graphs.computing(module.graph)
         places = stages.placed(
@@ -158,7 +161,7 @@ class Division:
             if node.op in ("placeholder", "get_attr"):
                 self._copies[node] = self._graph.node_copy(node)
         for is_compiled, nodes in stages.in_order(places):
-            if is_compiled and _work(nodes) >= _LEAST:
+            if is_compiled and _work(nodes) >= least:
                 self._compile(nodes)
             else:
                 self._keep(nodes)
