@@ -49,6 +49,8 @@ _WITHOUT = (
     "aten.upsample_trilinear3d.default", "aten.upsample_trilinear3d.vec",
     # It is a choice by a comparison of indices.
     "aten.select_scatter.default",
+    # It draws numbers of f32 for f64, too: others than eager's for one seed.
+    "aten.bernoulli.default",
     # It counts class 0 for each place of a row that lists no class.
     "aten.multilabel_margin_loss_forward.default",
 )  # fmt: skip

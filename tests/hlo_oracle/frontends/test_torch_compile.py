@@ -104,11 +104,12 @@ def test_products_with_powers_of_two_that_are_subnormal_are_rounded_once() -> No
         assert actual.tolist() == torch.ldexp(*given).tolist()
 
 
-def test_random_numbers_are_those_of_the_seed() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_random_numbers_are_those_of_the_seed(dtype: Any) -> None:
     def noisy(x: Any) -> Any:
-        return F.dropout(x, 0.5) + torch.rand_like(x) * torch.randn(4)
+        return F.dropout(x, 0.5) + torch.rand_like(x) * torch.randn(8) * x.sigmoid().bernoulli()
 
-    x = torch.randn(3, 4)
+    x = torch.randn(8, 8, dtype=dtype)
     torch.manual_seed(3)
     expected = noisy(x)
     torch.manual_seed(3)
