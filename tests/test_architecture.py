@@ -99,6 +99,7 @@ PEERS = {
     "selftest/torch_nets.py": {"torch"},
     "selftest/torch_score/cases.py": {"torch"},
     "selftest/torch_score/comparison.py": {"torch"},
+    "selftest/torch_score/conversions.py": {"torch"},
     "selftest/torch_score/examiner.py": {"torch"},
     "hlo_oracle/pytest_plugin.py": {"pytest"},
     "hlo_oracle/loading/conversion.py": {"jaxlib"},

@@ -2,12 +2,13 @@
 
 PyTorch's own samples of its operations (``op_db``) are compiled as ``torch.compile(backend=
 "hlo_oracle")`` compiles the graphs that TorchDynamo finds, each operation in C, and are compared
-with eager, and gradients with those of eager autograd. A case that crashes or hangs is a row like
-others. Cases are run in an order drawn from their names, so that a run that ends early is a sample
-of all, each type having an equal share of ``--minutes``; ``--sample N`` takes one of N samples of
-each operation, and of its gradient, at least one. With ``--state FILE`` a run goes on where the
-last one ended. On a machine with other work raise ``--seconds``, which are no processor time. Exit
-status: 1 if anything failed.
+with eager, and gradients with those of eager autograd. With ``--mode interp`` they are traced as
+``ho.check`` traces functions, and interpreted: no C is compiled, which takes most of the time. A
+case that crashes or hangs is a row like others. Cases are run in an order drawn from their names,
+so that a run that ends early is a sample of all, each type having an equal share of ``--minutes``;
+``--sample N`` takes one of N samples of each operation, and of its gradient, at least one. With
+``--state FILE`` a run goes on where the last one ended. On a machine with other work raise
+``--seconds``, which are no processor time. Exit status: 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from selftest.scoring.outcomes import Journal
 from selftest.torch_score.examiner import case_runner
 from selftest.torch_score.table import markdown, rows
 
-_MODES = ("fast", "exact")
+_MODES = ("fast", "exact", "interp")
 TYPES = (
     "float32", "float64", "bfloat16", "float16", "int64", "uint8", "bool", "complex64",
     "int32", "int16", "int8", "complex128",
 )  # fmt: skip
 _DEFAULT = ",".join(TYPES[:8])
-_WHAT = "what PyTorch's operations give as C, beside eager, on PyTorch's own samples of them"
+_WHAT = "what PyTorch's operations give here, beside eager, on PyTorch's own samples of them"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -49,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--mode", choices=_MODES, default="fast", help="numerics of the C")
+    parser.add_argument("--mode", choices=_MODES, default="fast", help="of the C; or none")
     parser.add_argument("--types", type=_types, default=_DEFAULT, metavar="A,B", help=_DEFAULT)
     runs.add_options(parser)
     return parser

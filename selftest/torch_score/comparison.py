@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,8 +15,10 @@ from hlo.errors import Error
 from hlo_oracle import function_check
 from hlo_oracle.frontends.torch import functions
 from selftest.scoring.pages import elements, verdicts
+from selftest.torch_score.cases import Call
 
 _TEST: Any = TestCase()  # without types
+_MOST = 100_000  # elements of results that are judged, which takes a minute then
 
 
 def difference(
@@ -67,14 +70,17 @@ def _applies(one: Any, dtype: Any) -> bool:
     return is_of_cpus and (one.dtypes is None or dtype in one.dtypes)
 
 
-def legality(function: Callable[..., Any], tensors: Sequence[Any], ours: Callable[[], Any]) -> str:
-    """Judge the results of a function of tensors as ``ours`` gives them, and eager's, against the
-    exact ones."""
+def legality(call: Call, found: Sequence[Any]) -> str:
+    """Judge results of a call, and eager's, against the exact ones."""
+    count = sum(x.numel() for x in found)
+    if count > _MOST:
+        return verdicts([("hlo_oracle", f"not judged, {count:,} elements")])
     sides: list[tuple[str, str]] = []
-    for side, call, budget in (("hlo_oracle", ours, "fast"), ("eager", None, None)):
+    function = partial(call.results_of, call.function)
+    for side, results, budget in (("hlo_oracle", found, "fast"), ("eager", None, None)):
         try:
-            traced = functions.lower(function, tensors, {})
-            traced = traced if call is None else replace(traced, call=call)
+            traced = functions.lower(function, call.tensors, {})
+            traced = traced if results is None else replace(traced, call=partial(tuple, results))
             verdict = function_check.of_tensors(traced, budget=budget)
         except Error as error:
             sides.append((side, f"not judged, {error}"))
