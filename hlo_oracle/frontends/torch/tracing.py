@@ -177,8 +177,11 @@ def _is_number(node: Any) -> bool:
 
 
 def _writes_between(node: Any) -> bool:
-    """Test for a write, of a decomposition, into what is not an input of the program."""
-    return op_name(node) == "aten.copy_.default" and node.args[0].op != "placeholder"
+    """Test for a write, of a decomposition, into what is not an input of the program, or into an
+    input that is read later."""
+    if op_name(node) != "aten.copy_.default":
+        return False
+    return node.args[0].op != "placeholder" or bool(node.users)
 
 
 @contextmanager

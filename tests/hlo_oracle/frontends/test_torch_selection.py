@@ -283,3 +283,25 @@ def test_gradients_of_factors_find_bags_that_are_not_given() -> None:
         False, factors,
     )  # fmt: skip
     assert np.allclose(found[4], 5 * gradient[0]) and np.allclose(found[2], 4 * gradient[1])
+
+
+@pytest.mark.parametrize("name", ["index_put", "put"])
+def test_sums_of_truth_values_are_their_disjunction(name: str) -> None:
+    x, index = np.array([True, False, False, True]), np.array([1, 1, 3, 3], I64)
+    values = np.array([True, False, False, False])
+    places = [jax.numpy.asarray(index)] if name == "index_put" else index
+    assert of(name, x.dtype, x, places, values, True).tolist() == [True, True, False, True]
+    assert of("index_add", x.dtype, x, 0, index, values).tolist() == [True, True, False, True]
+    assert of("scatter_add", x.dtype, x, 0, index, values).tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize(("reduce", "expected"), [
+    ("sum", [True, True, True]), ("prod", [False, True, False]), ("amax", [True, True, True]),
+    ("amin", [False, True, False]),
+])  # fmt: skip
+def test_truth_values_are_reduced_by_index(reduce: str, expected: list[bool]) -> None:
+    x, index = np.array([True, False, False]), np.array([0, 0, 1, 2, 2], I64)
+    values = np.array([True, False, True, True, False])
+    found = of("scatter_reduce", x.dtype, x, 0, index, values, reduce, include_self=False)
+    assert found.tolist() == expected
+    assert of("sign", x.dtype, x).tolist() == x.tolist()

@@ -77,6 +77,15 @@ def test_running_statistics_of_a_module_around_the_function() -> None:
     assert norm.num_batches_tracked == 1
 
 
+def test_running_statistics_that_are_read_later() -> None:
+    def normalised(x: Any, mean: Any, variance: Any) -> Any:
+        y = torch.nn.functional.batch_norm(x, mean, variance, training=True)
+        return y, mean * 2, variance
+
+    verdict = ho.check(normalised, numbers(5, 3), torch.zeros(3), torch.ones(3))
+    assert verdict and verdict.equal + verdict.within == 21, verdict
+
+
 def test_a_number_is_that_of_its_tensor_before_later_writes() -> None:
     def stepped(x: Any) -> Any:
         x = x.clone()

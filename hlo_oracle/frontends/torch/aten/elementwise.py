@@ -93,6 +93,8 @@ def _converted(x: Any, dtype: Any) -> Any:
 
 def _sign(x: Any) -> Any:
     # NumPy's sign of NaN is NaN, and that of -0 is -0; PyTorch's is 0.
+    if x.dtype == bool:
+        return x
     return jnp.asarray(x > 0, x.dtype) - jnp.asarray(x < 0, x.dtype)
 
 

@@ -70,9 +70,17 @@ def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = F
             raise NotImplementedError("several values at a mask, whose number of elements is data")
         mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
         return jnp.where(mask, values.reshape(()).astype(x.dtype), x)
-    place = x.at[_places(x, indices)]
-    values = values.astype(x.dtype)
-    return place.add(values, mode="drop") if accumulate else place.set(values, mode="drop")
+    how = "add" if accumulate else "set"
+    return _updated(x, _places(x, indices), values.astype(x.dtype), how)
+
+
+_OF_BOOL = {"add": "max", "multiply": "min"}  # or, and
+
+
+def _updated(x: Any, places: Any, values: Any, how: str) -> Any:
+    """Update elements by a method of JAX (set, add, …), without those at places out of range."""
+    method = _OF_BOOL.get(how, how) if x.dtype == bool else how
+    return getattr(x.at[places], method)(values, mode="drop")
 
 
 def _along(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
@@ -109,7 +117,7 @@ def _combined(x: Any, dim: int, index: Any, source: Any, how: str) -> Any:
     # ATen admits a source that is larger than the index, and reads its first elements.
     if source.ndim:
         source = source[tuple(slice(0, size) for size in index.shape)]
-    return getattr(x.at[_along(x, dim, index)], how)(source, mode="drop")
+    return _updated(x, _along(x, dim, index), source, how)
 
 
 _WAYS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin": "min"}
@@ -119,6 +127,8 @@ def _neutral(reduce: str, dtype: Any) -> Any:
     """Return the identity of a reduction."""
     if reduce in ("sum", "mean", "prod"):
         return jnp.asarray(int(reduce == "prod"), dtype)
+    if dtype == bool:
+        return jnp.asarray(reduce == "amin")
     if jnp.issubdtype(dtype, jnp.inexact):
         return jnp.asarray(-jnp.inf if reduce == "amax" else jnp.inf, dtype)
     bounds = np.iinfo(dtype)
@@ -148,7 +158,7 @@ def _index_write(how: str) -> Operation:
             source = jnp.broadcast_to(source, ())
         source = source if alpha == 1 else source * jnp.asarray(alpha, x.dtype)
         where = (slice(None),) * (dim % x.ndim) + (index,)
-        return getattr(x.at[where], how)(source, mode="drop")
+        return _updated(x, where, source, how)
 
     return unpromoted(written)
 
@@ -189,10 +199,8 @@ def _masked_scatter_backward(gradient: Any, mask: Any, sizes: Any) -> Any:
 
 def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """Write elements at linear indices, those below 0 counted from the end."""
-    place = x.reshape(-1).at[index.reshape(-1)]
-    values = source.reshape(-1)
-    result = place.add(values, mode="drop") if accumulate else place.set(values, mode="drop")
-    return result.reshape(x.shape)
+    how = "add" if accumulate else "set"
+    return _updated(x.reshape(-1), index.reshape(-1), source.reshape(-1), how).reshape(x.shape)
 
 
 def _take(x: Any, index: Any) -> Any:
