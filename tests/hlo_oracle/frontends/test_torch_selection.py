@@ -305,3 +305,27 @@ def test_truth_values_are_reduced_by_index(reduce: str, expected: list[bool]) ->
     found = of("scatter_reduce", x.dtype, x, 0, index, values, reduce, include_self=False)
     assert found.tolist() == expected
     assert of("sign", x.dtype, x).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize(
+    ("first", "dims"), [(0, 1), (0, 2), (1, 1), (1, 2), (2, 1), (0, 3)]
+)  # of a mask: its first dimension, and their number
+@pytest.mark.parametrize("shared", [False, True])
+def test_values_are_written_at_a_mask(
+    first: int, dims: int, shared: bool, accumulate: bool
+) -> None:
+    x = numbers(3, 4, 2)
+    mask = np.random.default_rng(1).random(x.shape[first : first + dims]) < 0.6
+    where = (slice(None),) * first + (mask,)
+    values = numbers(*x[where].shape[first + 1 :] if shared else x[where].shape)
+    expected = x.copy()
+    expected[where] = values + x[where] if accumulate else values
+    indices = [None] * first + [jax.numpy.asarray(mask)]
+    assert np.array_equal(of("index_put", F32, x, indices, values, accumulate), expected)
+
+
+def test_nothing_is_written_at_a_mask_without_true_elements() -> None:
+    x, mask = numbers(3, 2), [jax.numpy.zeros(3, bool)]
+    assert np.array_equal(of("index_put", F32, x, mask, numbers(0, 2)), x)
+    assert of("index_put", F32, x[:0], [mask[0][:0]], numbers(0, 2)).shape == (0, 2)

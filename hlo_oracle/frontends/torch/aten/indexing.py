@@ -64,14 +64,34 @@ def _index(x: Any, indices: Sequence[Any]) -> Any:
 
 def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
     """Write values at indices, or add them there; a single mask selects."""
-    if len(indices) == 1 and indices[0] is not None and indices[0].dtype == bool:
-        mask = indices[0]
-        if values.size != 1 or accumulate:
-            raise NotImplementedError("several values at a mask, whose number of elements is data")
-        mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
-        return jnp.where(mask, values.reshape(()).astype(x.dtype), x)
     how = "add" if accumulate else "set"
+    given = [index for index in indices if index is not None]
+    if len(given) == 1 and given[0].dtype == bool:
+        first = next(n for n, index in enumerate(indices) if index is not None)
+        return _masked_put(x, first, given[0], values.astype(x.dtype), how)
     return _updated(x, _places(x, indices), values.astype(x.dtype), how)
+
+
+def _masked_put(x: Any, first: int, mask: Any, values: Any, how: str) -> Any:
+    """Write values, in order, where a mask of the dimensions from ``first`` on is true, or add them
+    there. There are as many as true elements, or one for all."""
+    rest = x.shape[first + mask.ndim :]
+    rows = x.reshape(*x.shape[:first], mask.size, *rest)
+    chosen = mask.reshape(-1)
+    along = values.ndim - 1 - len(rest)
+    if along >= 0 and values.shape[along] != 1:
+        if not values.size:
+            return x
+        # -1 before the first true element: clipped, and what is read there is not used.
+        places = jnp.cumsum(chosen.astype("int64")) - 1
+        values = jnp.take(values, places, axis=along, mode="clip")
+    written = _sum(rows, values) if how == "add" else values
+    chosen = chosen.reshape(-1, *(1 for _ in rest))
+    return jnp.where(chosen, written, rows).reshape(x.shape)
+
+
+def _sum(x: Any, y: Any) -> Any:
+    return x | y if x.dtype == bool else x + y
 
 
 _OF_BOOL = {"add": "max", "multiply": "min"}  # or, and
@@ -127,7 +147,7 @@ def _neutral(reduce: str, dtype: Any) -> Any:
     """Return the identity of a reduction."""
     if reduce in ("sum", "mean", "prod"):
         return jnp.asarray(int(reduce == "prod"), dtype)
-    if dtype == bool:
+    if dtype == np.bool_:
         return jnp.asarray(reduce == "amin")
     if jnp.issubdtype(dtype, jnp.inexact):
         return jnp.asarray(-jnp.inf if reduce == "amax" else jnp.inf, dtype)
