@@ -12,11 +12,12 @@ _NOT_LEGAL = ("outside", "undetermined", "not judged")
 
 
 def is_legal(outcome: Outcome) -> bool:
-    """Test for a failure in which no value of this backend is proven wrong, and some are proven
-    legal: the tolerance is narrower than roundings may require."""
-    ours = outcome.legal.partition(";")[0]
-    is_told = outcome.status == FAILED and bool(ours)
-    return is_told and not any(word in ours for word in _NOT_LEGAL)
+    """Test for a failure in which no value of the side that is named first, this backend unless it
+    is exact, is proven wrong, and some are proven legal: the tolerance is narrower than roundings
+    may require."""
+    first = outcome.legal.partition(";")[0]
+    is_told = outcome.status == FAILED and bool(first)
+    return is_told and not any(word in first for word in _NOT_LEGAL)
 
 
 def verdicts(lines: Sequence[tuple[str, str]]) -> str:

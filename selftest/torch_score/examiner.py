@@ -86,7 +86,9 @@ class Examiner:
             if not why:
                 return UNSPECIFIED, open_.reason, ""
         if why:
-            return FAILED, why, comparison.legality(draw(), found) if is_of_values else ""
+            is_exact = self._mode == conversions.INTERPRETED
+            legal = comparison.legality(draw(), found, is_exact=is_exact) if is_of_values else ""
+            return FAILED, why, legal
         if any(_IS_RANDOM in reason for reason in reasons):
             return RANDOM, "", ""
         if reasons:
