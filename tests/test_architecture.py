@@ -50,7 +50,8 @@ OUTSIDE = {
 }
 # The files of operations of ATen, which are functions of JAX's arrays.
 ATEN = (
-    "bessel", "contraction", "counting", "ctc", "data_movement", "distances", "elementwise",
+    "bessel", "byte_images", "contraction", "counting", "ctc", "data_movement", "distances",
+    "elementwise",
     "embedding_bag", "gamma", "indexing", "linear_algebra", "losses", "order_statistics",
     "polynomials", "pooling", "promotion", "quantization", "reductions", "resampling", "segments",
 )  # fmt: skip

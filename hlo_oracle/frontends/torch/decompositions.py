@@ -65,6 +65,7 @@ def table() -> Decompositions:
         torch.ops.aten.native_dropout.default: _native_dropout,
         torch.ops.prims.broadcast_in_dim.default: _broadcast_in_dim,
         torch.ops.aten.rrelu_with_noise_functional.default: _rrelu,
+        torch.ops.aten.upsample_bicubic2d.default: _bicubic,
         **factorizations.TABLE,
         **lists.TABLE,
         **strided.TABLE,
@@ -102,6 +103,13 @@ def early() -> Decompositions:
     """Return those that are needed where gradients are taken: the formulas of gradients read what
     these make of the layout of tensors."""
     return dict(factorizations.TABLE)
+
+
+def _bicubic(x: Any, *rest: Any) -> Any:
+    """Decompose as PyTorch does, except of bytes, whose kernel has weights in fixed point."""
+    if x.dtype == torch.uint8:
+        return NotImplemented
+    return torch._decomp.decompositions.upsample_bicubic2d_default(x, *rest)
 
 
 def _native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:

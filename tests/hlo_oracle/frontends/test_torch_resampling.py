@@ -176,3 +176,30 @@ def test_windows_of_a_fractional_pooling_begin_at_distances_that_vary() -> None:
     rest = x, [3, 2], [4, 5], places
     gradient = of("fractional_max_pool2d_backward", np.ones_like(values), *rest)
     assert gradient.sum() == values.size
+
+
+BYTES = np.arange(63, dtype=np.uint8).reshape(1, 1, 7, 9) * 37
+
+
+@pytest.mark.parametrize("kind", ["upsample_{}2d", "_upsample_{}2d_aa"])
+@pytest.mark.parametrize(("name", "sizes", "align"), [
+    ("bilinear", (3, 9), False), ("bilinear", (7, 20), True), ("bicubic", (11, 9), False),
+    ("bicubic", (7, 4), True),
+])  # fmt: skip
+def test_bytes_are_rounded_and_do_not_wrap(
+    kind: str, name: str, sizes: tuple[int, int], align: bool
+) -> None:
+    name = kind.format(name)
+    expected = np.clip(of(name, BYTES.astype("float64"), list(sizes), align), 0, 255)
+    found = of(name, BYTES, list(sizes), align)
+    assert found.dtype == np.uint8
+    assert np.abs(found - expected).max() < 0.51  # weights have some 14 bits
+
+
+def test_bytes_are_rounded_after_each_dimension() -> None:
+    both = of("upsample_bilinear2d", BYTES, [11, 20], False)
+    rows = of("upsample_bilinear2d", BYTES, [7, 20], False)
+    assert np.array_equal(both, of("upsample_bilinear2d", rows, [11, 20], False))
+    eager = [[0, 26, 30, 7], [5, 34, 38, 15], [16, 46, 50, 27], [24, 54, 58, 35]]
+    given = BYTES[..., :3, :3] % 64
+    assert of("upsample_bicubic2d", given, [4, 4], False)[0, 0].tolist() == eager

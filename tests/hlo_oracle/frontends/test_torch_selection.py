@@ -329,3 +329,21 @@ def test_nothing_is_written_at_a_mask_without_true_elements() -> None:
     x, mask = numbers(3, 2), [jax.numpy.zeros(3, bool)]
     assert np.array_equal(of("index_put", F32, x, mask, numbers(0, 2)), x)
     assert of("index_put", F32, x[:0], [mask[0][:0]], numbers(0, 2)).shape == (0, 2)
+
+
+def test_numbers_beyond_an_integer_type_wrap() -> None:
+    x = np.array([0, 1, 255], np.uint8)
+    assert of("eq.Scalar", np.dtype(bool), x, -1).tolist() == [False, False, True]
+    assert of("mul.Tensor", x.dtype, x, -1).tolist() == [0, 255, 1]
+    assert of("add.Tensor", np.dtype("int8"), x.astype("int8"), 300).tolist() == [44, 45, 43]
+    assert of("scalar_tensor", x.dtype, -1) == 255
+
+
+def test_powers_of_a_distance_of_f16_do_not_overflow() -> None:
+    x = np.full(8, 300, "float16")
+    assert of("dist", x.dtype, x, -x, 4) == pytest.approx(600 * 8**0.25, rel=1e-3)
+
+
+def test_the_exponential_of_a_matrix_of_f16() -> None:
+    found = of("linalg_matrix_exp", np.dtype("float16"), np.diag([1, 2]).astype("float16"))
+    assert found.dtype == "float16" and np.allclose(found.diagonal(), np.exp([1, 2]), rtol=1e-3)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, typed, unpromoted
+from hlo_oracle.frontends.torch.aten.promotion import Operation, as_type, typed, unpromoted
 
 _END = 2**63 - 1  # PyTorch's end of a slice that has none
 
@@ -318,7 +318,7 @@ OPS: dict[str, Operation] = {
     "ones": _filled(1),
     "zeros_like": _filled_like(0),
     "ones_like": _filled_like(1),
-    "scalar_tensor": typed(lambda result, value, **named: jnp.asarray(value, result)),
+    "scalar_tensor": typed(lambda result, value, **named: as_type(value, result)),
     "arange": typed(_arange),
     "eye": typed(_eye),
 }

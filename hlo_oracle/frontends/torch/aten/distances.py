@@ -58,8 +58,10 @@ def _cdist_backward(gradient: Any, x: Any, y: Any, p: float, distance: Any) -> A
 
 
 def _dist(x: Any, y: Any, p: float = 2) -> Any:
-    """Compute the p-norm of the difference of all elements."""
-    return _norm((x - y).reshape(-1), p)
+    """Compute the p-norm of the difference of all elements; powers and sums of f16 and bf16 are
+    f32, as ATen's are."""
+    difference = (x - y).reshape(-1)
+    return _norm(difference.astype(jnp.promote_types(difference.dtype, "float32")), p)
 
 
 def _rows(count: int) -> tuple[Any, Any]:

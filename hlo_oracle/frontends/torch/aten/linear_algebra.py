@@ -262,7 +262,8 @@ def _pinv(
 def _exponential(x: Any) -> Any:
     # JAX's default of 16 squarings gives NaN for norms beyond 2**16 times its Padé bound; in
     # f64, exp of a negative definite matrix of such a norm is finite.
-    return jax.scipy.linalg.expm(x, max_squarings=32) if x.size else x
+    wide = x.astype(jnp.promote_types(x.dtype, "float32"))  # JAX has none of f16
+    return jax.scipy.linalg.expm(wide, max_squarings=32).astype(x.dtype) if x.size else x
 
 
 OPS: dict[str, Operation] = {

@@ -61,6 +61,13 @@ def common_type(*operands: Any) -> Any:
     return best
 
 
+def as_type(x: Any, dtype: Any) -> Any:
+    """Convert an array or a number; an integer beyond an integer type is taken modulo its range."""
+    if type(x) is int and jnp.issubdtype(dtype, np.integer):
+        x = np.asarray(x).astype(dtype)
+    return jnp.asarray(x, dtype)
+
+
 def unpromoted(function: Callable[..., Any]) -> Operation:
     """Make an operation without promotion."""
 
@@ -74,7 +81,7 @@ def promoted(function: Callable[..., Any]) -> Operation:
     """Make an operation whose operands are converted to the result's type."""
 
     def operation(result: Any, *arguments: Any, **named: Any) -> Any:
-        given = (jnp.asarray(x, result) if is_operand(x) else x for x in arguments)
+        given = (as_type(x, result) if is_operand(x) else x for x in arguments)
         return function(*given, **named)
 
     return operation
@@ -85,7 +92,7 @@ def compared(function: Callable[..., Any]) -> Operation:
 
     def operation(result: Any, *arguments: Any, **named: Any) -> Any:
         wanted = common_type(*(x for x in arguments if is_operand(x)))
-        given = (jnp.asarray(x, wanted) if is_operand(x) else x for x in arguments)
+        given = (as_type(x, wanted) if is_operand(x) else x for x in arguments)
         return function(*given, **named)
 
     return operation

@@ -15,8 +15,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
+from hlo_oracle.frontends.torch.aten import byte_images
 from hlo_oracle.frontends.torch.aten.promotion import Operation, unpromoted
 
 _LINEAR, _NEAREST, _CUBIC = range(3)  # ATen's modes of grid_sampler
@@ -125,11 +127,18 @@ def _upsample(taps: Any, has_corners: bool, x: Any, output_size: Sequence[int], 
     count = len(output_size)
     align, *scales = rest if has_corners else (False, *rest)
     scales = [*scales, *[None] * (count - len(scales))]
-    wide = jnp.promote_types(x.dtype, "float32")
-    x = x.astype(wide)
+    is_bytes = x.dtype == np.uint8
+    wide = jnp.dtype("float64") if is_bytes else jnp.promote_types(x.dtype, "float32")
+    x = x if is_bytes else x.astype(wide)
     for n, (size, scale) in reversed([*enumerate(zip(output_size, scales, strict=True))]):
         dim = x.ndim - count + n
-        x = _resampled(x, dim, taps(x.shape[dim], size, align, scale, wide))
+        given = x.shape[dim], size, align, scale, wide
+        if not is_bytes:
+            x = _resampled(x, dim, taps(*given))
+        elif x.shape[dim] != size:
+            with jax.ensure_compile_time_eval():
+                known = taps(*given)
+            x = byte_images.resampled(x, dim, known)
     return x
 
 
@@ -250,14 +259,8 @@ _ANTIALIASED = (("bilinear", "linear"), ("bicubic", "cubic"), ("lanczos", "lancz
 
 
 def _antialiased(kind: str) -> Operation:
-    """Make an interpolation with a filter; that of ``uint8`` has weights of 16 bits in ATen."""
-
-    def operation(result: Any, x: Any, *rest: Any) -> Any:
-        if not jnp.issubdtype(x.dtype, jnp.floating):
-            raise NotImplementedError(f"an antialiased interpolation of {x.dtype}")
-        return _upsample(_antialiased_taps(kind), True, x, *rest)
-
-    return operation
+    """Make an interpolation with a filter."""
+    return unpromoted(partial(_upsample, _antialiased_taps(kind), True))
 
 
 OPS: dict[str, Operation] = {
@@ -267,6 +270,7 @@ OPS: dict[str, Operation] = {
     "replication_pad1d_backward": unpromoted(_replication_pad_backward),
     "replication_pad2d_backward": unpromoted(_replication_pad_backward),
     "replication_pad3d_backward": unpromoted(_replication_pad_backward),
+    "upsample_bicubic2d": unpromoted(partial(_upsample, _cubic_taps, True)),
     "upsample_bilinear2d": unpromoted(partial(_upsample, _linear_taps, True)),
     "upsample_linear1d": unpromoted(partial(_upsample, _linear_taps, True)),
     "upsample_trilinear3d": unpromoted(partial(_upsample, _linear_taps, True)),
