@@ -288,3 +288,20 @@ def test_the_slopes_of_a_randomized_leaky_relu_are_its_noise() -> None:
     rest = gradient, x, noise, 0.25, 0.75
     assert of("rrelu_with_noise_backward", F32, *rest, True, False).tolist() == [1, 2]
     assert of("rrelu_with_noise_backward", F32, *rest, False, False).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_powers_of_two_are_rounded_once(dtype: str) -> None:
+    x = np.linspace(-13, 14, 100).astype(jax.numpy.dtype(dtype))
+    expected = np.exp2(x.astype("float64")).astype(x.dtype)
+    found = of("exp2", x.dtype, x)
+    error = np.abs(found.astype("float64") - expected.astype("float64"))
+    assert np.max(error / np.exp2(x.astype("float64"))) <= jax.numpy.finfo(x.dtype).eps
+
+
+def test_scores_of_attention_are_not_rounded_to_bf16() -> None:
+    narrow = (numbers(1, 1, 4, 8) * 4).astype(jax.numpy.bfloat16)
+    name = "_scaled_dot_product_flash_attention_for_cpu"
+    logarithms = of(name, narrow.dtype, narrow, narrow, narrow)[1]
+    wide = narrow.astype(F32)
+    assert np.allclose(logarithms, of(name, F32, wide, wide, wide)[1], rtol=1e-6)

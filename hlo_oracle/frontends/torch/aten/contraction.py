@@ -109,25 +109,28 @@ def _attention(
     query: Any, key: Any, value: Any, is_causal: bool, mask: Any, scale: float | None
 ) -> tuple[Any, Any]:
     """Compute softmax(query @ key.T * scale + mask) @ value, and the logarithms of the softmax's
-    sums. A row that is masked as a whole gives 0 (ATen/native/cpu/FlashAttentionKernel.cpp)."""
+    sums. A row that is masked as a whole gives 0; scores of f16 and bf16 are f32
+    (ATen/native/cpu/FlashAttentionKernel.cpp)."""
+    wide = jnp.promote_types(query.dtype, "float32")
+    query, key = query.astype(wide), key.astype(wide)
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     if key.shape[1] != query.shape[1]:  # grouped queries
         repeats = query.shape[1] // key.shape[1]
         key, value = (jnp.repeat(x, repeats, axis=1) for x in (key, value))
-    scores = jnp.einsum("bhqd,bhkd->bhqk", query, key) * jnp.asarray(scale, query.dtype)
+    scores = jnp.einsum("bhqd,bhkd->bhqk", query, key) * jnp.asarray(scale, wide)
     if is_causal:
         allowed = jnp.tri(scores.shape[-2], scores.shape[-1], dtype=bool)
-        scores = jnp.where(allowed, scores, jnp.asarray(-jnp.inf, scores.dtype))
+        scores = jnp.where(allowed, scores, jnp.asarray(-jnp.inf, wide))
     if mask is not None:
-        negative = jnp.asarray(-jnp.inf, scores.dtype)
-        scores = jnp.where(mask, scores, negative) if mask.dtype == bool else scores + mask
-    wide = scores.astype("float32") if scores.dtype.itemsize < 4 else scores
+        negative = jnp.asarray(-jnp.inf, wide)
+        is_bool = mask.dtype == bool
+        scores = jnp.where(mask, scores, negative) if is_bool else scores + mask.astype(wide)
     # The quotient does not depend on it: its gradient is 0, which JAX does not see.
-    most = jax.lax.stop_gradient(jnp.max(wide, axis=-1, keepdims=True))
-    most = jnp.where(most == -jnp.inf, jnp.zeros((), wide.dtype), most)
-    weights = jnp.exp(wide - most)
+    most = jax.lax.stop_gradient(jnp.max(scores, axis=-1, keepdims=True))
+    most = jnp.where(most == -jnp.inf, jnp.zeros((), wide), most)
+    weights = jnp.exp(scores - most)
     total = jnp.sum(weights, axis=-1, keepdims=True)
-    total = jnp.where(total == 0, jnp.ones((), wide.dtype), total)
+    total = jnp.where(total == 0, jnp.ones((), wide), total)
     result = jnp.einsum("bhqk,bhkd->bhqd", (weights / total).astype(value.dtype), value)
     return result, (most + jnp.log(total))[..., 0]
 

@@ -91,6 +91,11 @@ def _converted(x: Any, dtype: Any) -> Any:
     return jnp.asarray(x, dtype)
 
 
+def _exp2(x: Any) -> Any:
+    """Compute 2ˣ as a power: JAX's exp2 is exp(x log 2), whose product is rounded."""
+    return jnp.exp2(x) if jnp.iscomplexobj(x) else lax.pow(jnp.full_like(x, 2), x)
+
+
 def _sign(x: Any) -> Any:
     # NumPy's sign of NaN is NaN, and that of -0 is -0; PyTorch's is 0.
     if x.dtype == bool:
@@ -217,7 +222,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "acos": jnp.arccos, "acosh": jnp.arccosh, "asin": jnp.arcsin, "asinh": jnp.arcsinh,
     "atan": jnp.arctan, "atanh": jnp.arctanh, "cos": jnp.cos, "cosh": jnp.cosh,
     "erf": lax.erf, "erfc": lax.erfc, "erfinv": lax.erf_inv,
-    "exp": jnp.exp, "exp2": jnp.exp2, "expm1": jnp.expm1, "gelu": _gelu,
+    "exp": jnp.exp, "exp2": _exp2, "expm1": jnp.expm1, "gelu": _gelu,
     "i0": jax.scipy.special.i0, "special_i0e": jax.scipy.special.i0e,
     "special_ndtri": jax.scipy.special.ndtri, "special_i1": jax.scipy.special.i1,
     "special_i1e": jax.scipy.special.i1e, "special_erfcx": _erfcx,
@@ -241,7 +246,7 @@ def _ldexp(result: Any, x: Any, exponent: Any) -> Any:
     """Multiply by a power of two, rounded once: the power itself may be out of range."""
     x = jnp.asarray(x, result)
     if _is_inexact(exponent):
-        return x * jnp.exp2(jnp.asarray(exponent, result))
+        return x * _exp2(jnp.asarray(exponent, result))
     fraction, own = jnp.frexp(x)
     limits = jnp.finfo(result)  # type: ignore[no-untyped-call]
     # Sums that are larger or smaller have the same results: infinity and 0.
