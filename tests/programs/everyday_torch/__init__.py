@@ -1,0 +1,1 @@
+"""Functions as users of PyTorch write them every day, all written before any was judged."""
