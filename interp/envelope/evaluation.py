@@ -42,7 +42,7 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.exact_loops import exact_computations, exact_instructions, exact_loops, limited
 from interp.envelope.interval_rules import moved_in_f32, opened_where_nan
-from interp.envelope.moves import any_of, is_batch, keeps_type, of_masks
+from interp.envelope.moves import any_of, at_each_choice, is_batch, keeps_type, of_masks
 from interp.envelope.ops import collective
 from interp.envelope.repeated_constants import RepeatedConstants
 from interp.envelope.rewritten_products import ConstantFactors, admitted_of_masks, masks
@@ -344,15 +344,20 @@ class Enclosing:
         data, indices = (operands[:count], operands[count:]) if count > 0 else (operands, [])
         places = [x.low for x in indices]
 
-        def move(*arrays: Array) -> Array:
+        def move(*arrays: Array, places: Sequence[Array] = places) -> Array:
             given = keywords(self._module, instruction, self._exact.enter)
             return np.asarray(call(op, instruction, [*arrays, *places], given, shapes))
 
         if not all(map(all_certain, indices)):
             assert isinstance(instruction.shape, ArrayShape)
-            sized = has_bounds(instruction.shape)
-            dims = move(*(x.low for x in data)).shape if sized else instruction.shape.dims
-            return any_of(data, dims)
+            if has_bounds(instruction.shape):
+                return any_of(data, move(*(x.low for x in data)).shape)
+
+            def moved_to(places: Sequence[Array]) -> Enclosure:
+                return moved_in_f32(moved(partial(move, places=places), *data))
+
+            found = at_each_choice(instruction, data[0], indices, moved_to)
+            return any_of(data, instruction.shape.dims) if found is None else found
         if instruction.opcode == "bitcast":
             return moved(of_masks(move, data[0].low.dtype), *data)
         return moved_in_f32(moved(move, *data))
