@@ -24,6 +24,7 @@ class Capturing(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
         self._copies: dict[int, tuple[Any, Any]] = {}
         self._originals = {id(y): x for x, y in replacements}
         self._made: dict[int, Any] = {id(x): x for x in traced}
+        self._used: set[int] = set()  # of the replacements
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: Any = (),
@@ -48,6 +49,7 @@ class Capturing(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
     def _replaced(self, x: Any) -> Any:
         pair = self._given.get(id(x)) or self._copies.get(id(x))
         if pair is not None:
+            self._used.add(id(x))
             return pair[1]
         if id(x) in self._made or not _is_plain(x):
             return x
@@ -57,6 +59,10 @@ class Capturing(TorchFunctionMode):  # type: ignore[misc]  # Any without torch
         self._copies[id(x)] = x, copy
         self._originals[id(copy)] = x
         return copy
+
+    def uses_given(self) -> bool:
+        """Test whether an operation took any of the replacements."""
+        return not self._used.isdisjoint(self._given)
 
     def captured(self) -> list[Any]:
         """List the tensors that were copied, in the order of first use."""

@@ -47,6 +47,7 @@ class Tracing:
         self._given = len(self.tensors)
         self._captured: list[Any] = []  # outside of the arguments, and no parameters yet
         self._written: list[Any] = []  # of these
+        self._uses_written = False
         #: Where in the function's value each result is.
         self.paths: list[str] = []
         #: The graph of the operations that the function calls, which may write.
@@ -67,6 +68,12 @@ class Tracing:
             found = self._written or (self._captured if error else [])
             if not found:
                 break
+            if len(self.tensors) > self._given and not self._uses_written:
+                raise Unsupported(
+                    f"{self.name}: it writes tensors that each of its calls makes outside of the"
+                    " trace, as the parameters of a module that it makes: make that before, and"
+                    " judge a function that uses it"
+                )
             self.tensors += found
         if error is not None:
             raise error
@@ -154,6 +161,7 @@ class Tracing:
             )
             value = capturing.replaced(value)
             self._captured, self._written = capturing.captured(), capturing.written()
+            self._uses_written = capturing.uses_given()
         found = _pytree.tree_flatten_with_path(value)[0]
         self.paths = [_pytree.keystr(path) for path, x in found if isinstance(x, torch.Tensor)]
         results = [x for _, x in found if isinstance(x, torch.Tensor)]

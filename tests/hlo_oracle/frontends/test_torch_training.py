@@ -86,6 +86,32 @@ def test_running_statistics_that_are_read_later() -> None:
     assert verdict and verdict.equal + verdict.within == 21, verdict
 
 
+def test_arguments_that_are_written_and_returned() -> None:
+    """A decomposition returns the copy into its argument as the result."""
+
+    def normalised(x: Any, mean: Any, var: Any) -> Any:
+        return torch.nn.functional.batch_norm(x, mean, var, training=True), mean, var.sqrt()
+
+    mean = torch.zeros(3)
+    verdict = ho.check(normalised, numbers(5, 3), mean, torch.ones(3))
+    assert verdict and not verdict.undetermined, verdict
+    assert torch.allclose(mean, 0.1 * numbers(5, 3).mean(0))
+
+
+def test_a_module_that_is_made_and_trained_inside_is_refused() -> None:
+    """Each trace makes another one, whose parameters are no parameters of the program."""
+
+    def trained(x: Any) -> Any:
+        model = torch.nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model(x).sum().backward()
+        optimizer.step()
+        return model.weight.detach().clone()
+
+    with pytest.raises(Unsupported, match="make that before"):
+        ho.check(trained, numbers(4, 3))
+
+
 def test_a_number_is_that_of_its_tensor_before_later_writes() -> None:
     def stepped(x: Any) -> Any:
         x = x.clone()
