@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from hlo_oracle.frontends import torch as torch_functions
 from hlo_oracle.frontends.jax_functions import Device
 from hlo_oracle.loading import objects
 from hlo_oracle.recorded_results import RecordedResults, budget_named, notes, recorded
-from hlo_oracle.types_as_written import on_types_as_written
+from hlo_oracle.types_as_written import on_other_readings
 from hlo_oracle.values_between import on_values_between
 from hlo_oracle.verdicts import Verdict
 from interp.envelope.budget import ANY_PLATFORM, PLATFORMS, UNKNOWN, Budget
@@ -166,12 +167,19 @@ def of_tensors(
         examined = peer_verdicts.examined(
             run, used, module, traced.text, traced.arrays, exact=exact, seed=seed
         )
-    examined = on_types_as_written(examined, module, traced.arrays, used, seed)
+    examined = on_other_readings(
+        examined, module, traced.arrays, used, seed, partial(_other_program, traced)
+    )
     examined = on_values_between(examined, traced, used, seed)
     judged = verdicts.verdict(
         traced.name, traced.peer, examined, traced.paths, module, traced.arrays
     )
     return replace(judged, notes=notes(used))
+
+
+def _other_program(traced: TracedFunction) -> tuple[Module, Sequence[Array]] | None:
+    made = traced.with_own_sequences()
+    return None if made is None else (hlo.parse(made[0]), made[1])
 
 
 def _started() -> XLA:

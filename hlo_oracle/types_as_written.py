@@ -1,15 +1,16 @@
-"""Judge results of PyTorch in the types of its function's tensors, f16 or bf16, all through.
+"""Judge results of PyTorch by other programs of its function than the decompositions alone.
 
 PyTorch's decompositions compute composite operations (``logsumexp``, ``prod``, the gradients of
 ``layer_norm``) in f32, where its kernels round in between, or add up partial results in the type of
-the tensors. That is legal, too. So a result of such a type with elements outside by the
-decompositions is judged by the same program without f32, too: they are proven wrong only if they
-are outside by both.
+the tensors. That is legal, too. So a result of f16 or bf16 with elements outside by the
+decompositions is judged by the same program without f32, too; and where there is another program
+(:mod:`hlo_oracle.frontends.torch.sequences`), by that: elements are proven wrong only if they are
+outside by all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,27 +32,44 @@ from interp.envelope.trying import Output
 from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED, WITHIN, Verdict, kinds, summary
 
 _NARROW = (BF16, F16)
+_OUTSIDE, _UNDETERMINED, _WITHIN = (
+    np.int8(KINDS.index(k)) for k in (OUTSIDE, UNDETERMINED, WITHIN)
+)
 
 
-def on_types_as_written(
-    examined: Examination, module: Module, arrays: Sequence[Array], budget: Budget, seed: int
+def on_other_readings(
+    examined: Examination,
+    module: Module,
+    arrays: Sequence[Array],
+    budget: Budget,
+    seed: int,
+    another: Callable[[], tuple[Module, Sequence[Array]] | None],
 ) -> Examination:
     """Judge results of f16 or bf16 that have elements outside by ``module`` on the program without
-    f32."""
+    f32, and all that have some on ``another`` program of the same function, with its arguments, if
+    there is one."""
     found = examined.found
     if found is None or found.mismatch is not None or not found.counts.get(OUTSIDE):
         return examined
-    outputs = list(found.outputs)
-    for number, one in enumerate(outputs):
-        narrow = None
-        if one.verdict.counts[OUTSIDE]:
-            narrow = narrowed(restricted(module, [number]))
-        if narrow is not None:
-            exact = arrays_of(interp.evaluate(narrow, *arrays, seed=seed))
-            places = [(one.place, array) for array in exact]
-            judge = Judge(narrow, arrays, places, peer=budget, seed=seed)
-            (other,) = judge.judged([one.actual], lambda module: None).outputs
-            outputs[number] = _outside_both(one, other)
+
+    def readings(number: int) -> Iterator[tuple[Module | None, Sequence[Array]]]:
+        yield narrowed(restricted(module, [number])), arrays
+        if (other := another()) is not None:
+            one = restricted(other[0], [number])
+            yield one, other[1]
+            yield narrowed(one), other[1]
+
+    def judged(number: int, one: Output) -> Iterator[Output]:
+        for read, values in readings(number):
+            if read is not None:
+                (exact,) = arrays_of(interp.evaluate(read, *values, seed=seed))
+                judge = Judge(read, values, [(one.place, exact)], peer=budget, seed=seed)
+                yield from judge.judged([one.actual], lambda module: None).outputs
+
+    outputs = [
+        _outside_by_all(one, judged(number, one)) if one.verdict.counts[OUTSIDE] else one
+        for number, one in enumerate(found.outputs)
+    ]
     return replace(examined, found=replace(found, outputs=tuple(outputs)))
 
 
@@ -104,7 +122,8 @@ def _literal(literal: Literal, narrow: ElementType) -> Literal:
     if isinstance(value, tuple):
         value = tuple(_literal(one, narrow) for one in value)
     elif value is not None and value.dtype == F32.numpy:
-        value = value.astype(narrow.numpy)
+        with np.errstate(over="ignore"):  # a kernel of that type would have infinity, too
+            value = value.astype(narrow.numpy)
     return Literal(_shape(literal.shape, narrow), value)
 
 
@@ -115,20 +134,23 @@ def _shape(shape: Shape, narrow: ElementType) -> Shape:
     return replace(shape, element_type=narrow) if is_wide else shape
 
 
-def _outside_both(one: Output, other: Output) -> Output:
-    """Return an output with only those elements outside that the other one has outside, too."""
-    if not one.verdict.counts[OUTSIDE]:
+def _outside_by_all(one: Output, others: Iterable[Output]) -> Output:
+    """Return an output with only those elements outside that all others have outside, too. The next
+    of these is asked for while there are some."""
+    found = kinds(one.actual, one.exact, one.legal)
+    if not one.verdict.counts[OUTSIDE] or not (found == _OUTSIDE).any():
         return one
-    outside, undetermined = KINDS.index(OUTSIDE), KINDS.index(UNDETERMINED)
-    first, second = (kinds(o.actual, o.exact, o.legal) for o in (one, other))
-    proven = (first == outside) & (second == outside)
-    open_ = (first == outside) & (second == undetermined)
+    was_outside = found == _OUTSIDE
+    for other in others:
+        second = kinds(other.actual, other.exact, other.legal)
+        is_open = (found == _OUTSIDE) & (second == _UNDETERMINED)
+        is_legal = was_outside & (second != _OUTSIDE) & (second != _UNDETERMINED)
+        found = np.where(is_legal, _WITHIN, np.where(is_open, _UNDETERMINED, found))
+        if not (found == _OUTSIDE).any():
+            break
     counts = dict(one.verdict.counts)
-    legal = counts[OUTSIDE] - int(proven.sum()) - int(open_.sum())
-    counts |= {
-        OUTSIDE: int(proven.sum()),
-        UNDETERMINED: counts[UNDETERMINED] + int(open_.sum()),
-        WITHIN: counts[WITHIN] + legal,
-    }
-    found = np.where(proven, np.int8(outside), np.int8(0))
-    return replace(one, verdict=Verdict(counts, summary(found).first_outside))
+    counts[OUTSIDE] = 0
+    for number, kind in ((_OUTSIDE, OUTSIDE), (_UNDETERMINED, UNDETERMINED), (_WITHIN, WITHIN)):
+        counts[kind] += int((was_outside & (found == number)).sum())
+    first = summary(np.where(found == _OUTSIDE, found, np.int8(0))).first_outside
+    return replace(one, verdict=Verdict(counts, first))

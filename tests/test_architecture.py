@@ -91,6 +91,7 @@ PEERS = {
     "hlo_oracle/frontends/torch/optimizers.py": {"torch"},
     "hlo_oracle/frontends/torch/reads.py": {"torch"},
     "hlo_oracle/frontends/torch/rewriting.py": {"torch"},
+    "hlo_oracle/frontends/torch/sequences.py": {"torch"},
     "hlo_oracle/frontends/torch/strided.py": {"torch"},
     "hlo_oracle/frontends/torch/tensors.py": {"torch"},
     "hlo_oracle/frontends/torch/tracing.py": {"torch"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from torch.utils import _pytree
 
 from hlo.errors import Error, Unsupported
 from hlo.values import Array
-from hlo_oracle.frontends.torch import graphs, values_between
+from hlo_oracle.frontends.torch import graphs, sequences, values_between
 from hlo_oracle.frontends.torch.compiled_stages import lowered_text
 from hlo_oracle.frontends.torch.graphs import at_line, op_name
 from hlo_oracle.frontends.torch.reads import Reads, require_same
@@ -36,6 +37,7 @@ class TracedFunction:
     call: Callable[[], Any]
     tracing: Tracing
     reads: Reads | None = None
+    own_sequences: Any = None  # the graph with these, or None
 
     def results(self) -> tuple[Array, ...]:
         """Run the function as its user would; return the arrays of its results, and of what it
@@ -46,6 +48,15 @@ class TracedFunction:
             value = self.call()
         require_same(self.name, self.reads, ran)
         return (*_arrays(value), *ran.copies())
+
+    def with_own_sequences(self) -> tuple[str, tuple[Array, ...]] | None:
+        """Return the program, and its arguments, with the sequences of numbers that PyTorch's own
+        kernels make (:mod:`sequences`); None if they have no roundings of their own."""
+        if self.own_sequences is None:
+            return None
+        inputs = self.arrays[: len(self.tracing.tensors)]
+        text, constants = _text(copy.deepcopy(self.own_sequences), inputs)
+        return text, (*inputs, *constants)
 
     def between(self) -> ValuesBetween | None:
         """Run the operations that the function calls one by one, for their values; None for one
@@ -90,10 +101,12 @@ def lower(
         tracing = Tracing(original, arguments, keywords, with_numbers=with_numbers)
         module = tracing.graph_module()
         arrays = tuple(array_of(x).copy() for x in tracing.tensors)  # the call may write into them
+        own = sequences.with_own(module)
         text, constants = _text(module, arrays)
         return TracedFunction(
             tracing.name, text, (*arrays, *constants), tuple(tracing.paths), peer,
             call=lambda: function(*arguments, **keywords), tracing=tracing, reads=tracing.reads,
+            own_sequences=own,
         )  # fmt: skip
 
     try:
@@ -146,13 +159,25 @@ def _text(module: Any, arrays: Sequence[Array]) -> tuple[str, list[Array]]:
 
 
 def _written(graph: Any) -> list[Any]:
-    """Find the copies into inputs at the end of a graph, which are not results."""
+    """Find the copies into inputs at the end of a graph, which are not results; what is copied is,
+    where the function returns an input that it writes."""
     found = []
     for node in graph.nodes:
-        is_copy = op_name(node) == "aten.copy_.default"
-        if is_copy and node.args[0].op == "placeholder" and not node.users:
+        if op_name(node) != "aten.copy_.default" or node.args[0].op != "placeholder":
+            continue
+        target, value = node.args[:2]
+        if _has_same_type(target, value):
+            node.replace_all_uses_with(value)
+        if not node.users:
             found.append(node)
     return found
+
+
+def _has_same_type(*nodes: Any) -> bool:
+    """Test whether values of nodes have one element type and the same sizes."""
+    values = [node.meta.get("val") for node in nodes if isinstance(node, torch.fx.Node)]
+    types = {(x.dtype, tuple(x.shape)) for x in values if isinstance(x, torch.Tensor)}
+    return len(values) == len(nodes) and len(types) == 1
 
 
 def _checks(graph: Any) -> list[Any]:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from hlo_oracle.frontends.torch.aten.promotion import Operation, promoted
+from hlo_oracle.frontends.torch.aten.promotion import Operation, in_f32, promoted
 
 # Polynomials have their highest power first. P and Q are numerator and denominator: of the
 # amplitudes far from 0 (PP, PQ, QP, QQ), of J near 0 (RP, RQ) and of Y near 0 (YP, YQ).
@@ -274,8 +274,8 @@ OPS: dict[str, Operation] = {
     "special_bessel_j1": promoted(_j1),
     "special_bessel_y0": promoted(_y0),
     "special_bessel_y1": promoted(_y1),
-    "special_modified_bessel_i0": promoted(jax.scipy.special.i0),
-    "special_modified_bessel_i1": promoted(jax.scipy.special.i1),
+    "special_modified_bessel_i0": promoted(in_f32(jax.scipy.special.i0)),
+    "special_modified_bessel_i1": promoted(in_f32(jax.scipy.special.i1)),
     "special_modified_bessel_k0": promoted(lambda x: _modified_second(x, 0, False)),
     "special_modified_bessel_k1": promoted(lambda x: _modified_second(x, 1, False)),
     "special_scaled_modified_bessel_k0": promoted(lambda x: _modified_second(x, 0, True)),

@@ -15,9 +15,11 @@ from jax import lax
 from hlo_oracle.frontends.torch.aten.promotion import (
     Operation,
     compared,
+    in_f32,
     promoted,
     typed,
     unpromoted,
+    with_numbers_as_given,
 )
 
 
@@ -223,8 +225,8 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "atan": jnp.arctan, "atanh": jnp.arctanh, "cos": jnp.cos, "cosh": jnp.cosh,
     "erf": lax.erf, "erfc": lax.erfc, "erfinv": lax.erf_inv,
     "exp": jnp.exp, "exp2": _exp2, "expm1": jnp.expm1, "gelu": _gelu,
-    "i0": jax.scipy.special.i0, "special_i0e": jax.scipy.special.i0e,
-    "special_ndtri": jax.scipy.special.ndtri, "special_i1": jax.scipy.special.i1,
+    "i0": in_f32(jax.scipy.special.i0), "special_i0e": jax.scipy.special.i0e,
+    "special_ndtri": jax.scipy.special.ndtri, "special_i1": in_f32(jax.scipy.special.i1),
     "special_i1e": jax.scipy.special.i1e, "special_erfcx": _erfcx,
     "lgamma": lax.lgamma, "log": jnp.log, "log10": jnp.log10, "log1p": jnp.log1p,
     "log2": jnp.log2, "neg": jnp.negative, "reciprocal": jnp.reciprocal, "relu": _relu,
@@ -319,8 +321,11 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "true_divide": jnp.true_divide,
 }  # fmt: skip
 
+_ARITHMETIC = {"add", "atan2", "div", "hypot", "lerp", "mul", "pow", "rsub", "sub", "true_divide"}
+
 OPS: dict[str, Operation] = {
     **{name: promoted(function) for name, function in (_UNARY | _BINARY).items()},
+    **{name: with_numbers_as_given(promoted(_BINARY[name])) for name in sorted(_ARITHMETIC)},
     **{name: compared(getattr(operator, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     "frexp": unpromoted(_frexp),
     "ldexp": typed(_ldexp),
@@ -329,12 +334,12 @@ OPS: dict[str, Operation] = {
     "bitwise_right_shift": promoted(jnp.right_shift),  # logical if unsigned
     "__lshift__": promoted(_broadcast(lax.shift_left)),
     "__rshift__": promoted(jnp.right_shift),
-    "pow.Tensor_Scalar": typed(_power_of_scalar),
+    "pow.Tensor_Scalar": with_numbers_as_given(typed(_power_of_scalar)),
     "abs": unpromoted(jnp.abs),
     # Dynamo makes it of ``addcmul_`` and ``addcdiv_``; PyTorch's own kernel rounds twice, too.
     "fma": promoted(lambda x, y, z: x * y + z),
-    "addcdiv": partial(_addc, combine=jnp.true_divide),
-    "addcmul": partial(_addc, combine=jnp.multiply),
+    "addcdiv": with_numbers_as_given(partial(_addc, combine=jnp.true_divide)),
+    "addcmul": with_numbers_as_given(partial(_addc, combine=jnp.multiply)),
     "angle": typed(_angle),
     "bitwise_not": unpromoted(jnp.invert),
     "ceil": _rounded(jnp.ceil),
@@ -354,8 +359,8 @@ OPS: dict[str, Operation] = {
     "imag": unpromoted(jnp.imag),
     "complex": unpromoted(_broadcast(lax.complex)),
     "polar": unpromoted(_polar),
-    "elu": unpromoted(_elu),
-    "leaky_relu": unpromoted(_leaky_relu),
+    "elu": with_numbers_as_given(unpromoted(_elu)),
+    "leaky_relu": with_numbers_as_given(unpromoted(_leaky_relu)),
     "hardshrink_backward": unpromoted(_shrink_backward),
     "softshrink_backward": unpromoted(_shrink_backward),
     "rrelu_with_noise_backward": unpromoted(_rrelu_backward),

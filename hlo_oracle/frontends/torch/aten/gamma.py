@@ -45,10 +45,12 @@ def _trigamma(x: Any) -> Any:
 def _zeta(x: Any, q: Any) -> Any:
     """Compute Σ (q + k)⁻ˣ: terms until q + k is above 9, then the formula of Euler and Maclaurin.
 
-    A sum ends where a term no longer counts.
+    A sum ends where a term no longer counts. It is added up in the type of the operands, as ATen's
+    kernel does, of narrow ones in f32: a wider type would leave that kernel no rounding.
     """
     kind = x.dtype
-    x, q = (operand.astype("float64") for operand in jnp.broadcast_arrays(x, q))
+    wide = jnp.promote_types(kind, "float32")
+    x, q = (operand.astype(wide) for operand in jnp.broadcast_arrays(x, q))
     is_pole = (x == 1) | (~(x < 1) & (q <= 0) & (q == jnp.floor(q)))
     is_nan = (x < 1) | ((q <= 0) & (x != jnp.floor(x)))
 
@@ -80,8 +82,10 @@ def _polygamma(result: Any, order: int, x: Any) -> Any:
     x = jnp.asarray(x, result)
     if order < 2:
         return _trigamma(x) if order else _digamma(x)
-    factorial = jnp.exp(jnp.asarray(math.lgamma(order + 1), result))
-    return (1 if order % 2 else -1) * factorial * _zeta(jnp.full_like(x, order + 1), x)
+    wide = x.astype(jnp.promote_types(result, "float32"))
+    factorial = jnp.exp(jnp.asarray(math.lgamma(order + 1), wide.dtype))
+    found = (1 if order % 2 else -1) * factorial * _zeta(jnp.full_like(wide, order + 1), wide)
+    return found.astype(result)
 
 
 OPS: dict[str, Operation] = {

@@ -87,6 +87,51 @@ def promoted(function: Callable[..., Any]) -> Operation:
     return operation
 
 
+def with_numbers_as_given(operation: Operation) -> Operation:
+    """Make an elementwise operation that computes in f32 where its result is narrower and one of
+    its numbers is none of the result's type.
+
+    PyTorch's kernels take a number, or an array of no dimensions, as it is (in their ``opmath``
+    type), and round the result alone: in bf16 3 * 1e4 is 3e4 rounded, not three times 9984.
+    """
+
+    def wide(result: Any, *arguments: Any, **named: Any) -> Any:
+        given = (*arguments, *named.values())
+        if not is_narrow_float(result) or not any(_is_rounded_to(result, x) for x in given):
+            return operation(result, *arguments, **named)
+        widened = (x.astype("float32") if is_array(x) else x for x in arguments)
+        return operation(jnp.dtype("float32"), *widened, **named).astype(result)
+
+    return wide
+
+
+def is_narrow_float(dtype: Any) -> bool:
+    """Test for types of floats of fewer than 32 bits."""
+    return bool(jnp.issubdtype(dtype, jnp.floating)) and jnp.dtype(dtype).itemsize < 4
+
+
+def in_f32(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Compute a function of one array of a narrower type in f32: its formula may overflow where
+    the function itself does not."""
+
+    def wide(x: Any) -> Any:
+        return (
+            function(x.astype("float32")).astype(x.dtype)
+            if is_narrow_float(x.dtype)
+            else function(x)
+        )
+
+    return wide
+
+
+def _is_rounded_to(dtype: Any, x: Any) -> bool:
+    """Test for a number that a narrow type does not have, or that may be such a one."""
+    if is_array(x):
+        return bool(x.ndim == 0 and x.dtype != dtype and x.dtype != np.bool_)
+    with np.errstate(over="ignore"):
+        return type(x) in (int, float) and x == x and float(np.asarray(x, dtype)) != x
+
+
 def compared(function: Callable[..., Any]) -> Operation:
     """Make an operation whose operands are promoted to a common type other than the result's."""
 
