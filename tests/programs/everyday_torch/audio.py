@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from programs.torch_function import of
+from programs.everyday_torch.function import of
 
 
 @of("f32[2,40]")

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import grad
 
-from programs.torch_function import of
+from programs.everyday_torch.function import of
 
 
 @of("f32[2,3,10]", "f32[4,3,3]", "f32[4]")

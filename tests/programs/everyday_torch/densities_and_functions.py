@@ -9,7 +9,7 @@ from torch import distributions as D
 from torch import special
 from torch.autograd import grad
 
-from programs.torch_function import of
+from programs.everyday_torch.function import of
 
 
 @of("f32[10]", "f32[10]", "f32[10]:positive")

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from programs.torch_function import module_of, of
+from programs.everyday_torch.function import module_of, of
 
 
 @of("f32[3,12]:scaled30", "s64[3]:below12")

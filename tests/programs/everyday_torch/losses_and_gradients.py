@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import grad
 
-from programs.torch_function import of
+from programs.everyday_torch.function import of
 
 
 def with_gradient(loss: Callable[..., Any], x: Any) -> Any:

@@ -8,7 +8,7 @@ import torch
 from torch import fft, linalg
 from torch.autograd import grad
 
-from programs.torch_function import of
+from programs.everyday_torch.function import of
 
 
 @of("f32[3,4,4]", "f32[3,4,2]")

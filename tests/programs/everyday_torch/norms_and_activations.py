@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.autograd import grad
 
-from programs.torch_function import module_of, of
+from programs.everyday_torch.function import module_of, of
 
 
 def pulled(function: Any, up: Any, *given: Any) -> Any:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from programs.torch_function import of
+from programs.everyday_torch.function import made_of, of
 
 
 @of("f32[4,3]", "f32[4,3]", "f32[4,3]", "f32[4,3]:positive")
@@ -70,11 +70,9 @@ def descent_with_momentum(x: Any, y: Any, w: Any, b: Any) -> Any:
     return w.detach(), b.detach()
 
 
-def _trained(x: Any, y: Any, make: Any) -> Any:
-    """Take one step of a small network on a copy of it."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)).to(x.dtype)
+def _trained(floats: Any, make: Any) -> Any:
+    """Make a step of a small network in training."""
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)).to(floats)
     optimizer = make(model.parameters())
 
     def step(x: Any, y: Any) -> Any:
@@ -147,16 +145,14 @@ def conjugate_gradients(a: Any, b: Any) -> Any:
     return x, r.norm()
 
 
-@of("f32[6,4]", "s64[6]:below2")
-def step_of_adamw(x: Any, y: Any) -> Any:
-    step = _trained(x, y, lambda p: torch.optim.AdamW(p, lr=1e-2))
-    return step(x, y)
+@made_of("f32[6,4]", "s64[6]:below2")
+def step_of_adamw(floats: Any) -> Any:
+    return _trained(floats, lambda p: torch.optim.AdamW(p, lr=1e-2))
 
 
-@of("f32[6,4]", "s64[6]:below2")
-def step_of_nesterov(x: Any, y: Any) -> Any:
-    step = _trained(x, y, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True))
-    return step(x, y)
+@made_of("f32[6,4]", "s64[6]:below2")
+def step_of_nesterov(floats: Any) -> Any:
+    return _trained(floats, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True))
 
 
 @of("f32[4,4]", "f32[4,2]")

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from programs.torch_function import module_of, of
+from programs.everyday_torch.function import module_of, of
 
 
 @of("f32[10,4]", "f32[12,4]", "f32[10]", "f32[12]", "s64[8]:below10", "s64[8]:below12")

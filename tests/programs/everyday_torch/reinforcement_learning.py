@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.distributions import Categorical, Normal
 
-from programs.torch_function import of
+from programs.everyday_torch.function import of
 
 
 @of("f32[12]", "pred[12]")

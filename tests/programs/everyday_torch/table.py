@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from programs.torch_function import TorchFunction
+from programs.everyday_torch.function import TorchFunction
 
 FAMILIES = (
     "language_models",
