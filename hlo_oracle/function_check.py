@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -168,7 +168,7 @@ def of_tensors(
             run, used, module, traced.text, traced.arrays, exact=exact, seed=seed
         )
     examined = on_other_readings(
-        examined, module, traced.arrays, used, seed, partial(_other_program, traced)
+        examined, module, traced.arrays, used, seed, partial(_other_programs, traced)
     )
     examined = on_values_between(examined, traced, used, seed)
     judged = verdicts.verdict(
@@ -177,9 +177,8 @@ def of_tensors(
     return replace(judged, notes=notes(used))
 
 
-def _other_program(traced: TracedFunction) -> tuple[Module, Sequence[Array]] | None:
-    made = traced.with_own_sequences()
-    return None if made is None else (hlo.parse(made[0]), made[1])
+def _other_programs(traced: TracedFunction) -> Iterator[tuple[Module, Sequence[Array]]]:
+    return ((hlo.parse(text), arrays) for text, arrays in traced.other_programs())
 
 
 def _started() -> XLA:

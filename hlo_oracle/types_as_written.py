@@ -3,9 +3,9 @@
 PyTorch's decompositions compute composite operations (``logsumexp``, ``prod``, the gradients of
 ``layer_norm``) in f32, where its kernels round in between, or add up partial results in the type of
 the tensors. That is legal, too. So a result of f16 or bf16 with elements outside by the
-decompositions is judged by the same program without f32, too; and where there is another program
-(:mod:`hlo_oracle.frontends.torch.sequences`), by that: elements are proven wrong only if they are
-outside by all.
+decompositions is judged by the same program without f32, too; and where there are other programs
+(:mod:`hlo_oracle.frontends.torch.sequences`, :mod:`hlo_oracle.frontends.torch.formulas`), by those:
+elements are proven wrong only if they are outside by all.
 """
 
 from __future__ import annotations
@@ -43,21 +43,20 @@ def on_other_readings(
     arrays: Sequence[Array],
     budget: Budget,
     seed: int,
-    another: Callable[[], tuple[Module, Sequence[Array]] | None],
+    others: Callable[[], Iterable[tuple[Module, Sequence[Array]]]],
 ) -> Examination:
     """Judge results of f16 or bf16 that have elements outside by ``module`` on the program without
-    f32, and all that have some on ``another`` program of the same function, with its arguments, if
-    there is one."""
+    f32, and all that have some on the ``others`` of the same function, with their arguments."""
     found = examined.found
     if found is None or found.mismatch is not None or not found.counts.get(OUTSIDE):
         return examined
 
     def readings(number: int) -> Iterator[tuple[Module | None, Sequence[Array]]]:
         yield narrowed(restricted(module, [number])), arrays
-        if (other := another()) is not None:
-            one = restricted(other[0], [number])
-            yield one, other[1]
-            yield narrowed(one), other[1]
+        for other, values in others():
+            one = restricted(other, [number])
+            yield one, values
+            yield narrowed(one), values
 
     def judged(number: int, one: Output) -> Iterator[Output]:
         for read, values in readings(number):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch.utils import _pytree
 
 from hlo.errors import Error, Unsupported
 from hlo.values import Array
-from hlo_oracle.frontends.torch import graphs, sequences, values_between
+from hlo_oracle.frontends.torch import formulas, graphs, sequences, values_between
 from hlo_oracle.frontends.torch.compiled_stages import lowered_text
 from hlo_oracle.frontends.torch.graphs import at_line, op_name
 from hlo_oracle.frontends.torch.reads import Reads, require_same
@@ -37,7 +37,7 @@ class TracedFunction:
     call: Callable[[], Any]
     tracing: Tracing
     reads: Reads | None = None
-    own_sequences: Any = None  # the graph with these, or None
+    readings: tuple[Any, ...] = ()  # graphs of other programs that are legal, too
 
     def results(self) -> tuple[Array, ...]:
         """Run the function as its user would; return the arrays of its results, and of what it
@@ -49,14 +49,14 @@ class TracedFunction:
         require_same(self.name, self.reads, ran)
         return (*_arrays(value), *ran.copies())
 
-    def with_own_sequences(self) -> tuple[str, tuple[Array, ...]] | None:
-        """Return the program, and its arguments, with the sequences of numbers that PyTorch's own
-        kernels make (:mod:`sequences`); None if they have no roundings of their own."""
-        if self.own_sequences is None:
-            return None
+    def other_programs(self) -> Iterator[tuple[str, tuple[Array, ...]]]:
+        """Yield other programs of the function, and their arguments: with the sequences of numbers
+        that PyTorch's own kernels make (:mod:`sequences`), and with operations by their documented
+        formulas (:mod:`formulas`), if it has any."""
         inputs = self.arrays[: len(self.tracing.tensors)]
-        text, constants = _text(copy.deepcopy(self.own_sequences), inputs)
-        return text, (*inputs, *constants)
+        for graph in self.readings:
+            text, constants = _text(copy.deepcopy(graph), inputs)
+            yield text, (*inputs, *constants)
 
     def between(self) -> ValuesBetween | None:
         """Run the operations that the function calls one by one, for their values; None for one
@@ -101,12 +101,13 @@ def lower(
         tracing = Tracing(original, arguments, keywords, with_numbers=with_numbers)
         module = tracing.graph_module()
         arrays = tuple(array_of(x).copy() for x in tracing.tensors)  # the call may write into them
-        own = sequences.with_own(module)
+        # Before the conversion changes the graph.
+        others = sequences.with_own(module), formulas.with_formulas(module)
         text, constants = _text(module, arrays)
         return TracedFunction(
             tracing.name, text, (*arrays, *constants), tuple(tracing.paths), peer,
             call=lambda: function(*arguments, **keywords), tracing=tracing, reads=tracing.reads,
-            own_sequences=own,
+            readings=tuple(filter(None, others)),
         )  # fmt: skip
 
     try:

@@ -95,3 +95,23 @@ def test_sequences_are_those_of_the_kernels(name: str) -> None:
     assert traced is not None
     wrong = replace(traced, call=lambda: tuple(1.02 * one for one in sequences(x)))
     assert of_tensors(wrong).outside
+
+
+def test_remainders_by_the_documented_formula_are_legal() -> None:
+    """Inductor computes them so: of quotients next to a whole number that is units off, or 0."""
+
+    def remainders(x: Any) -> Any:
+        return torch.remainder(x, 0.3), torch.remainder(x, x.abs().flip(0))
+
+    def by_formula(x: Any, b: Any) -> Any:
+        return x - torch.div(x, b, rounding_mode="floor") * b
+
+    x = 10 * numbers(200, "float32")
+    assert ho.check(remainders, x)
+    traced = torch_functions.lowered(remainders, (x,), {})
+    assert traced is not None
+    formula = by_formula(x, torch.tensor(0.3)), by_formula(x, x.abs().flip(0))
+    assert any((one != other).any() for one, other in zip(formula, remainders(x), strict=True))
+    assert not of_tensors(replace(traced, call=lambda: formula)).outside
+    assert of_tensors(replace(traced, call=lambda: formula, readings=())).outside
+    assert of_tensors(replace(traced, call=lambda: tuple(1.02 * y for y in formula))).outside
