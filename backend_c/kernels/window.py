@@ -32,6 +32,7 @@ from backend_c.kernels.parts.scatter.block_groups import Rows, has_groups
 from backend_c.kernels.parts.scatter.block_groups import fold as grouped_fold
 from backend_c.kernels.parts.scatter.grouped_updates import GroupedUpdates
 from backend_c.kernels.parts.scatter.ordered_updates import OrderedUpdates, is_fold, is_in, shares
+from backend_c.kernels.parts.scatter.tiled_windows import are_tiles, write_tiles
 from hlo.attributes import Window
 from hlo.opcodes import MONOID, ROUNDS, having
 from hlo.passes.index_paths import WRITTEN_OUT
@@ -315,6 +316,9 @@ def select_and_scatter(
     if 0 in dims:
         return
     windows = Windows(block, operand, window.dimensions, source.shape.dims)
+    if are_tiles(windows):
+        write_tiles(windows, (source, init), select, scatter, write)
+        return
 
     def selected(place: Expr) -> Expr:
         index = ix.delinearize(place, source.shape.dims)

@@ -318,6 +318,9 @@ ENTRY e {{
         ("2,8,8,3", "2,4,4,3", "size=1x2x2x1 stride=1x2x2x1"),
         ("2,8,8,3", "2,8,8,3", "size=1x3x3x1 pad=0_0x1_1x1_1x0_0"),
         ("20", "20", "size=4 pad=5_-2"),
+        # Windows that tile the operand, and that leave one element.
+        ("2,3,6,34", "2,3,3,17", "size=1x1x2x2 stride=1x1x2x2"),
+        ("7", "3", "size=2 stride=2"),
     ],
 )
 def test_select_and_scatter(
@@ -327,3 +330,15 @@ def test_select_and_scatter(
     x = np.round(_values("f32", dims)).astype(ELEMENT_TYPES[element_type].numpy)
     y = np.round(_values("f32", places) * 8).astype(x.dtype)
     assert_same_bits(text.replace("T[", f"{element_type}["), x, y, np.ones((), x.dtype))
+
+
+@pytest.mark.parametrize("body", ["add", "mixed"])
+def test_tiles_with_nan_and_zeros(body: str) -> None:
+    """The first element is kept while ``select`` says so: NaN never is, -0 is as 0."""
+    rng = np.random.default_rng(0)
+    x = rng.choice(np.array([np.nan, -0.0, 0.0, np.inf, -np.inf, 1], np.float32), (3, 40, 6))
+    y = rng.choice(np.array([np.nan, -0.0, 0.0, 1], np.float32), (3, 20, 2))
+    window = {"dims": "3,40,6", "places": "3,20,2", "window": "size=1x2x3 stride=1x2x3"}
+    text = _SELECT.format(body=_BODIES[body], **window).replace("T[", "f32[")
+    for init in (0.0, -0.0):
+        assert_same_bits(text, x, y, np.float32(init))

@@ -1,0 +1,66 @@
+"""Write a select-and-scatter whose windows tile the operand: each element is in one of them.
+
+So is the gradient of max pooling by 2 x 2. A window selects one of its elements and adds its source
+to that, without a place in memory for what it selected:
+
+    for window: best = argmax of a[taps];  for tap: r[tap] = tap == best ? init + source : init
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import Constant, Expr
+from backend_c.ir.scope import apply
+from backend_c.kernels.parts.convolution.window_positions import Windows
+from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
+from hlo.passes.index_paths import WRITTEN_OUT
+from hlo.types import PRED, S32
+
+
+def are_tiles(windows: Windows) -> bool:
+    """Return whether windows of few elements cover an operand, each element once."""
+    dims, scope = windows.operand.shape.dims, windows.scope
+    if windows.operand.sizes or windows.elements > WRITTEN_OUT or not scope.settings.has_lanes:
+        return False
+    return all(
+        (d.stride if count > 1 else d.size) == d.size
+        and count * d.size == extent
+        and (d.padding_low, d.window_dilation, d.base_dilation) == (0, 1, 1)
+        for d, count, extent in zip(windows.dimensions, windows.positions, dims, strict=True)
+    )
+
+
+def write_tiles(
+    windows: Windows,
+    sources: tuple[Element, Element],
+    select: Combiner,
+    scatter: Combiner,
+    write: Writer,
+) -> None:
+    """Write the results of all windows; ``sources`` are the source and the init."""
+    scope, (source, init) = windows.scope, sources
+    first = scope.bind(init.at())
+    every_tap = [*itertools.product(*(range(d.size) for d in windows.dimensions))]
+
+    def write_window(place: Sequence[Expr]) -> None:
+        index = [windows.at(place, [*map(ix.constant, tap)])[0] for tap in every_tap]
+        best, *candidates = (scope.bind(windows.operand.at(*i)) for i in index)
+        chosen: Expr = Constant(S32, 0)
+        for number, candidate in enumerate(candidates, 1):
+            (stays,) = apply_combiner(scope, select, (best, candidate))
+            # Of two selections by one condition gcc 12 makes a branch, and no vectors.
+            last, is_kept = Constant(S32, number), apply("convert", stays, type=S32)
+            before = apply("multiply", is_kept, apply("subtract", chosen, last))
+            chosen = scope.bind(apply("add", last, before))
+            best = scope.bind(apply("select", stays, best, candidate, type=best.type))
+        (added,) = apply_combiner(scope, scatter, (first, source.at(*place)))
+        for number, i in enumerate(index):
+            is_chosen = apply("compare-EQ", chosen, Constant(S32, number), type=PRED)
+            write(i, (apply("select", is_chosen, added, first, type=added.type),))
+
+    nest.write_map(scope, windows.positions, 4 * windows.elements, write_window)
