@@ -90,7 +90,7 @@ def test_other_types_short_rows_and_other_dialects_stay_whole() -> None:
 
 
 def _largest_of_windows(element: str) -> str:
-    """Return a program whose window takes the largest of two by two of many columns."""
+    """Return a program whose window takes the largest of three by three, padding left out."""
     return f"""HloModule m
 most {{ a = {element}[] parameter(0)
   b = {element}[] parameter(1)
@@ -98,8 +98,8 @@ most {{ a = {element}[] parameter(0)
 ENTRY main {{
   x = {element}[1,6,6,40] parameter(0)
   least = {element}[] constant(-2)
-  ROOT w = {element}[1,3,3,40] reduce-window(x, least), window={{size=1x2x2x1 stride=1x2x2x1}},
-    to_apply=most
+  ROOT w = {element}[1,3,3,40] reduce-window(x, least), to_apply=most,
+    window={{size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_1x1_1x0_0}}
 }}
 """
 
