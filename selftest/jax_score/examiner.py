@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from selftest.jax_score.table import SKIPPED
-from selftest.scoring.outcomes import FAILED, PASSED, REFUSED, Outcome, shortened
+from selftest.scoring.outcomes import FAILED, PASSED, REFUSED, Outcome, shortened, told
 
 _LOGGER = "hlo_oracle.frontends.pjrt.programs"
 _BETWEEN = 200  # cases, then JAX's caches are emptied
@@ -80,12 +80,12 @@ class Examiner(logging.Handler):
             with jax.default_device(cpu):
                 wanted = _ready(call(*arguments))
         except Exception as error:  # of JAX, for what it does not take
-            return SKIPPED, f"XLA:CPU: {_told(error)}", ""
+            return SKIPPED, f"XLA:CPU: {told(error)}", ""
         try:
             with jax.default_device(ours):
                 found = _ready(call(*arguments))
         except Exception as error:
-            text = _told(error)
+            text = told(error)
             is_refused = isinstance(error, NotImplementedError) or "UNIMPLEMENTED" in text
             return (REFUSED if is_refused else FAILED), text, ""
         why, is_of_values = difference(found, wanted, case.tolerance)
@@ -105,8 +105,3 @@ def _random(name: str) -> Any:
     import numpy as np
 
     return np.random.RandomState(zlib.adler32(name.encode()))
-
-
-def _told(error: Exception) -> str:
-    """Format an error; a defect of this project with the place where it was raised."""
-    return f"{type(error).__name__}: {error}".partition('\nFile "')[0]

@@ -45,6 +45,11 @@ def shortened(text: str) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
+def told(error: Exception) -> str:
+    """Format an error without the place in PyTorch or JAX where it was raised."""
+    return f"{type(error).__name__}: {error}".partition('\nFile "')[0]
+
+
 class Journal:
     """The outcomes in a mode, appended to a file of JSON lines, or kept in memory without one.
     ``known`` is the number of cases there are in each setting."""

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hlo.errors import Unsupported
-from selftest.scoring.outcomes import FAILED, PASSED, REFUSED, Outcome, shortened
+from selftest.scoring.outcomes import FAILED, PASSED, REFUSED, Outcome, shortened, told
 from selftest.torch_score import unspecified
 from selftest.torch_score.table import DATA, EAGER, RANDOM, SPARSE, UNSPECIFIED
 
@@ -62,7 +62,7 @@ class Examiner:
             call = draw()
             wanted = call.results(call.function)
         except Exception as error:  # of PyTorch, for what it does not take
-            return EAGER, _told(error), ""
+            return EAGER, told(error), ""
         if not cases.is_dense([*call.tensors, *wanted]):
             return SPARSE, "", ""
         return self._compared(group, draw, wanted)
@@ -77,7 +77,7 @@ class Examiner:
         try:
             found, reasons = conversions.results(draw(), self._mode)
         except Exception as error:  # of PyTorch's trace, or of this project
-            return _status(error), _told(error), ""
+            return _status(error), told(error), ""
         tolerance = comparison.tolerance_of(cases.operation_of(group), getattr(torch, self._type))
         why, is_of_values = comparison.difference(found, wanted, tolerance)
         if is_of_values and (open_ := unspecified.table().get(group)):
@@ -107,8 +107,3 @@ def _status(error: Exception) -> str:
     if _IS_RANDOM in text:
         return RANDOM
     return UNSPECIFIED if _IS_UNWRITTEN in text else REFUSED
-
-
-def _told(error: Exception) -> str:
-    """Format an error; a defect of this project with the place where it was raised."""
-    return f"{type(error).__name__}: {error}".partition('\nFile "')[0]
