@@ -6,7 +6,6 @@ only under a condition. Neighbouring results along the last dimension are the la
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -212,12 +211,11 @@ class _Fold:
     def written_out(self, monoid: Monoid | None) -> None:
         """Write the fold of each window in row-major order, one tap after the other."""
         scope, windows, (init,) = self._scope, self._windows, self._inits
-        every_tap = [*itertools.product(*(range(d.size) for d in windows.dimensions))]
 
         def write(place: _Index) -> None:
             state = monoid.lifted(init.at()) if monoid else init.at()
-            for tap in every_tap:
-                index, _ = windows.at(place, [*map(ix.constant, tap)])
+            for tap in windows.every_tap:
+                index, _ = windows.at(place, tap)
                 before = scope.bind(state)
                 if monoid is None:
                     (state,) = self._combined([before], index)

@@ -16,7 +16,7 @@ from hlo.passes.cost import COST
 from hlo.passes.rewriting import array, integers
 from hlo.passes.updates_in_place import is_static_array
 
-FEW_VECTORS = 4  # at most; of more, a contraction packs the matrix, or reads it several times
+FEW_VECTORS = 4  # at most; a tile has more rows, and packing the matrix pays
 _ELEMENTWISE = of_family(ELEMENTWISE)
 
 # The name of a contraction, and the number of an operand.

@@ -25,7 +25,6 @@ from backend_c.kernels.parts.contraction.strided_access import (
 )
 from hlo.types import ElementType
 
-FEW = 4  # vectors at most; a tile has more rows, and packing pays
 _LINES = 512  # of the matrix that share one pass along k: their sums stay in the L1 cache
 _WRITTEN_OUT = 16  # steps: the elements of lines in lanes stay in registers if they have fewer
 _STEPS = 4  # of k for which the sums are loaded and stored once

@@ -20,8 +20,8 @@ from backend_c.kernels.parts.contraction.row_sums import (
     RowSums,
     blocks_of_rows,
 )
-from backend_c.kernels.parts.contraction.skinny_contraction import FEW
 from backend_c.kernels.parts.contraction.strided_access import factor_strides, result_array
+from hlo.passes.prologues import FEW_VECTORS
 from hlo.types import ElementType
 
 _COLUMNS, _STEPS = 16, 32  # at most: above, tiles of sums are faster
@@ -41,7 +41,7 @@ def is_small(factors: Factors, types: tuple[ElementType, ElementType]) -> bool:
     if left is None or right is None:
         return False
     # Rows that lie side by side are lanes of the sums with a few vectors.
-    if has_many and left.line == 1 and factors.n <= FEW:
+    if has_many and left.line == 1 and factors.n <= FEW_VECTORS:
         return False
     return right.line == 1 or (has_many and factors.n > 1)
 

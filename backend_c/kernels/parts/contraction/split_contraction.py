@@ -17,7 +17,8 @@ from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type
 from backend_c.kernels.parts.contraction.factors import Factors, Read
 from backend_c.kernels.parts.contraction.fast_contraction import COLUMNS, ROWS, FastContraction
 from backend_c.kernels.parts.contraction.products import Product
-from backend_c.kernels.parts.contraction.skinny_contraction import FEW, SkinnyContraction
+from backend_c.kernels.parts.contraction.skinny_contraction import SkinnyContraction
+from hlo.passes.prologues import FEW_VECTORS
 from hlo.types import ArrayShape, ElementType
 
 _PARTS = 16  # more than threads share well, and few enough to add up
@@ -37,7 +38,7 @@ def parts_of(factors: Factors) -> int:
 def is_skinny(factors: Factors) -> bool:
     """Return whether a contraction is a matrix times a few vectors, or a few sums of unsplit k."""
     few, lines = sorted((factors.m, factors.n))
-    return few <= FEW and (lines > FEW or parts_of(factors) == 1)
+    return few <= FEW_VECTORS and (lines > FEW_VECTORS or parts_of(factors) == 1)
 
 
 def split_contraction(
@@ -67,7 +68,7 @@ def split_contraction(
         k_dims=(),
     )
     into = Writer(scope, (ArrayShape(product.sums, dims),), (partials,), (None,))
-    if max(factors.m, factors.n) <= FEW:
+    if max(factors.m, factors.n) <= FEW_VECTORS:
         types = product.sums, product.sums
         SkinnyContraction(part_factors, types, into, scope).emit()
     else:

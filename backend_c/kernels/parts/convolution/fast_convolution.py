@@ -62,6 +62,10 @@ class Into(NamedTuple):
     row_pitch: int  # of rows of pixels
     pixel_pitch: int
 
+    def row(self, row: Expr) -> Expr:
+        """Return the offset of a row of pixels."""
+        return ix.add(self.offset, ix.multiply(row, self.row_pitch))
+
 
 class FastConvolution:
     """Write one convolution with spatial dimensions; ``types`` are those of sums and result."""
@@ -253,7 +257,7 @@ class FastConvolution:
         rows, pixels, columns = tile.counts
         finite = scope.mutable(S32, Constant(S32, 1))
         with scope.loop(rows) as row:
-            start = Pointer(into.array, ix.add(into.offset, ix.multiply(row, into.row_pitch)))
+            start = Pointer(into.array, into.row(row))
             pitch = ix.constant(into.pixel_pitch)
             function = f"hlo_gemm_{self.sums}_all_finite"
             scope.call(function, start, pixels, columns, pitch, Address(finite))
@@ -277,8 +281,7 @@ class FastConvolution:
 
     def offset(self, into: Into, row: Expr, pixel: Expr, j: Expr) -> Expr:
         """Return the offset of the sum at a (row, pixel, column) of a tile."""
-        start = ix.add(into.offset, ix.multiply(row, into.row_pitch))
-        return self.scope.bind(ix.add(start, ix.multiply(pixel, into.pixel_pitch), j))
+        return self.scope.bind(ix.add(into.row(row), ix.multiply(pixel, into.pixel_pitch), j))
 
     def write_results(self, tile: Tile, into: Into) -> None:
         """Write the epilogue of a tile; the result's innermost dimension is the lanes."""
@@ -287,7 +290,7 @@ class FastConvolution:
         pixels_last = labels.output_spatial[-1] == len(self.convolved.dims) - 1
         inner = (columns, pixels) if pixels_last else (pixels, columns)
         with self.scope.loop(rows) as row:
-            sums, start, pitches = into.array, *self._row_of(into, row)
+            sums, start, pitches = into.array, into.row(row), (into.pixel_pitch, 1)
             if pixels_last and self._has_lanes(into):
                 sums, start, pitches = self._turned(tile, into, start)
             with self.scope.loop(inner[0]) as outer, self.scope.loop(inner[1], "lanes") as lane:
@@ -299,11 +302,6 @@ class FastConvolution:
                 if self.convolved.has_features_in_window:
                     index = index[:-1]
                 self.write(index, (as_type(total, self.result),))
-
-    def _row_of(self, into: Into, row: Expr) -> tuple[Expr, tuple[int, int]]:
-        """Return where a row of pixels starts, and the pitches of pixels and columns."""
-        start = ix.add(into.offset, ix.multiply(row, into.row_pitch))
-        return start, (into.pixel_pitch, 1)
 
     def _has_lanes(self, into: Into) -> bool:
         """Return whether the sums of a tile on the stack have pixels and columns enough for vectors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -106,6 +107,12 @@ class Windows:
     def taps(self) -> AbstractContextManager[Index]:
         """Open loops over the taps of a window, row-major."""
         return self.scope.over([d.size for d in self.dimensions])
+
+    @property
+    def every_tap(self) -> list[Index]:
+        """Return the taps of a window as constants, row-major."""
+        taps = itertools.product(*(range(d.size) for d in self.dimensions))
+        return [tuple(map(ix.constant, tap)) for tap in taps]
 
     def where(self, conditions: Sequence[Expr]) -> AbstractContextManager[None]:
         """Open an ``if`` on conditions, or nothing if there are none."""

@@ -8,10 +8,8 @@ to that, without a place in memory for what it selected:
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
-from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Constant, Expr
@@ -45,10 +43,9 @@ def write_tiles(
     """Write the results of all windows; ``sources`` are the source and the init."""
     scope, (source, init) = windows.scope, sources
     first = scope.bind(init.at())
-    every_tap = [*itertools.product(*(range(d.size) for d in windows.dimensions))]
 
     def write_window(place: Sequence[Expr]) -> None:
-        index = [windows.at(place, [*map(ix.constant, tap)])[0] for tap in every_tap]
+        index = [windows.at(place, tap)[0] for tap in windows.every_tap]
         best, *candidates = (scope.bind(windows.operand.at(*i)) for i in index)
         chosen: Expr = Constant(S32, 0)
         for number, candidate in enumerate(candidates, 1):
