@@ -2,7 +2,8 @@
 
 Headers are text of ours in one style: what begins in the first column is a declaration, which ends
 with a brace there, a semicolon or the parenthesis of a macro. Macros that define functions are
-expanded, so that each function is kept or left out for itself. What is not understood is kept.
+expanded, so that each function is kept or left out for itself; a macro with several definitions,
+one for each processor, is left to the preprocessor. What is not understood is kept.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _PIECE = re.compile(r'"[^"]*"|.', re.DOTALL)
 _CONDITION = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _MOST_EXPANSIONS = 8  # of macros within macros
+
+
+_Macros = dict[str, list["_Macro"]]  # the definitions of each function-like macro, one after #undef
 
 
 class _Part(NamedTuple):
@@ -109,7 +113,7 @@ def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines()]
 
 
-def _parts(lines: Sequence[str], macros: dict[str, _Macro], depth: int = 0) -> Iterator[_Part]:
+def _parts(lines: Sequence[str], macros: _Macros, depth: int = 0) -> Iterator[_Part]:
     """Parse lines into parts; ``macros`` collects the function-like macros met so far."""
     comments: list[str] = []
     at = 0
@@ -153,25 +157,25 @@ def _is_whole(text: str) -> bool:
     return is_closed and text.endswith((";", "}", ")"))
 
 
-def _declared(
-    text: str, comments: Sequence[str], macros: dict[str, _Macro], depth: int
-) -> Iterator[_Part]:
+def _declared(text: str, comments: Sequence[str], macros: _Macros, depth: int) -> Iterator[_Part]:
     """Yield the parts of a declaration, a preprocessor line, or a macro call (expanded)."""
     whole = "\n".join([*comments, text])
     if text.startswith("#"):
-        defined = _DEFINE.match(text) or _UNDEFINE.match(text)
-        if defined and text.startswith("#define") and defined[2]:
-            parameters = tuple(_PARAMETER.findall(defined[3]))
-            macros[defined[1]] = _Macro(parameters, text[defined.end() :])
-        yield _Part(whole, (defined[1],) if defined else ())
+        yield _Part(whole, _preprocessed(text, macros))
         return
     call = _CALL.fullmatch(text)
     if call and call[1] in macros and depth < _MOST_EXPANSIONS:
-        expanded = _lines(_expanded(call[2], *macros[call[1]]))
-        parts = list(_parts(expanded, macros, depth + 1))
-        for first in parts[:1]:
+        expansions = [
+            list(_parts(_lines(_expanded(call[2], *one)), macros, depth + 1))
+            for one in macros[call[1]]
+        ]
+        if len(expansions) > 1:
+            names = (name for parts in expansions for part in parts for name in part.names)
+            yield _Part(whole, tuple(dict.fromkeys(names)))
+            return
+        for first in expansions[0][:1]:
             yield first._replace(text="\n".join([*comments, first.text]))
-        yield from parts[1:]
+        yield from expansions[0][1:]
         return
     enumeration = _ENUMERATION.match(text)
     if enumeration:
@@ -180,6 +184,18 @@ def _declared(
         return
     matches = (form.match(text) for form in (_FUNCTION, _PROTOTYPE, _TYPE, _TABLE))
     yield _Part(whole, tuple(found[1] for found in matches if found)[:1])
+
+
+def _preprocessed(text: str, macros: _Macros) -> tuple[str, ...]:
+    """Note what a preprocessor line defines in ``macros``; return its name, if there is one."""
+    defined, undefined = _DEFINE.match(text), _UNDEFINE.match(text)
+    if undefined:
+        macros.pop(undefined[1], None)
+        return (undefined[1],)
+    if defined and defined[2]:
+        macro = _Macro(tuple(_PARAMETER.findall(defined[3])), text[defined.end() :])
+        macros.setdefault(defined[1], []).append(macro)
+    return (defined[1],) if defined else ()
 
 
 def _expanded(arguments: str, parameters: Sequence[str], body: str) -> str:

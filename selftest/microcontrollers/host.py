@@ -18,8 +18,9 @@ from hlo.types import ELEMENT_TYPES, TupleShape
 from hlo.values import arrays_of
 
 
-def results_here(module: Module, values: Sequence[Any]) -> Any:
-    """Run fast C99 on arguments; return an array, or a tuple of arrays, of static shapes."""
+def results_here(module: Module, values: Sequence[Any], flags: Sequence[str] = ("-O2",)) -> Any:
+    """Run fast C99, compiled with ``flags``, on arguments; return an array of a static shape, or a
+    tuple of them."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         files = backend_c.emit(module, "embedded", "fast")
@@ -27,7 +28,7 @@ def results_here(module: Module, values: Sequence[Any]) -> Any:
             (directory / file).write_bytes(content)
         manifest = json.loads(files["manifest.json"])
         sources = [file for file in files if file.endswith(".c")]
-        command = ["cc", "-std=c99", "-O2", "-ffp-contract=off", "-shared", "-fPIC", *sources]
+        command = ["cc", "-std=c99", *flags, "-ffp-contract=off", "-shared", "-fPIC", *sources]
         subprocess.run([*command, "-o", "module.so"], cwd=directory, check=True)
         library = ctypes.CDLL(str(directory / "module.so"))
         inputs = [np.ascontiguousarray(array) for array in arrays_of(tuple(values))]

@@ -7,11 +7,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import backend_c
 import hlo
 from backend_c.projects.reachable_c import with_reachable_parts
+from selftest.microcontrollers.host import results_here
 
 HEADERS = """\
 /* What all of it is. */
@@ -97,6 +99,61 @@ def test_comments_stay_with_what_they_are_on() -> None:
         "HLO_FUNCTION int32_t hlo_twice_s32(int32_t x) {\n    return (int32_t)(x * (2));\n}\n\n"
         "HLO_FUNCTION float hlo_twice_f32(float x) {\n    return (float)(x * (2));\n}\n\n"
     )
+
+
+CHOSEN_BY_PROCESSOR = """\
+#ifdef __SSE2__
+#define HLO_VECTOR(name, T) typedef T hlo_vector_##name __attribute__((vector_size(16)));
+#else
+#define HLO_VECTOR(name, T) typedef T hlo_vector_##name;
+#endif
+HLO_VECTOR(f32, float)
+HLO_VECTOR(f64, double)
+#define HLO_SQUARE(T) HLO_FUNCTION T hlo_square_##T(T x) { return x * x; }
+HLO_SQUARE(float)
+#undef HLO_SQUARE
+#define HLO_SQUARE(T) HLO_FUNCTION T hlo_square_##T(T x) { return x * x + 0; }
+HLO_SQUARE(double)
+"""
+
+
+def test_a_macro_with_two_definitions_is_left_to_the_preprocessor() -> None:
+    kept = with_reachable_parts(CHOSEN_BY_PROCESSOR, "hlo_vector_f32 x;")
+    assert kept.startswith(CHOSEN_BY_PROCESSOR[: CHOSEN_BY_PROCESSOR.index("HLO_VECTOR(f64")])
+    assert with_reachable_parts(CHOSEN_BY_PROCESSOR, "int x;") == ""
+    one_after_the_other = "hlo_square_float(1) + hlo_square_double(1)"
+    kept = with_reachable_parts(CHOSEN_BY_PROCESSOR, one_after_the_other)
+    assert " ".join(kept.split()) == (
+        "HLO_FUNCTION float hlo_square_float(float x) { return x * x; }"
+        " HLO_FUNCTION double hlo_square_double(double x) { return x * x + 0; }"
+    )
+
+
+def _factored(size: int, element_type: str) -> hlo.Module:
+    shape = f"{element_type}[{size},{size}]"
+    return hlo.parse(
+        f"HloModule m ENTRY e {{ a = {shape} parameter(0) b = {shape} parameter(1)"
+        f" l = {shape} cholesky(a), lower=true"
+        f" x = {shape} triangular-solve(l, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE"
+        f" y = {shape} dot(x, x), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}"
+        f" ROOT r = ({shape}, {shape}, {shape}) tuple(l, x, y) }}"
+    )
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2", "-march=native"), ("-O2", "-DHLO_PORTABLE")])
+@pytest.mark.parametrize("element_type", ["f32", "f64"])
+def test_factors_are_those_of_numpy(element_type: str, flags: tuple[str, ...]) -> None:
+    """Vectors as wide as the processor's, whose types were those of a processor without any."""
+    for size in (3, 6, 17):
+        dtype = {"f32": np.float32, "f64": np.float64}[element_type]
+        b = np.random.default_rng(size).standard_normal((size, size)).astype(dtype)
+        a = (b @ b.T + size * np.eye(size)).astype(dtype)
+        lower, solved, product = results_here(_factored(size, element_type), (a, b), flags)
+        right = np.linalg.cholesky(a.astype(np.float64))
+        x = np.linalg.solve(right, b)
+        for found, wanted in ((np.tril(lower), right), (solved, x), (product, x.T @ x)):
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=size * np.finfo(dtype).eps * 8)
 
 
 PROGRAM = """HloModule m
