@@ -38,11 +38,9 @@ class Simd(StrEnum):
     CMSIS = "cmsis"
 
 
-# The grain size: a nest of fewer element operations is done sooner by one thread than by waking the
-# others, which takes some 20 microseconds.
+# The grain size: a nest of fewer element operations, some 20 microseconds, is done sooner by one
+# thread than by waking the others.
 GRAIN = 1 << 16
-# The same of ``fast``, whose loops do four times as many in that time.
-FAST_GRAIN = 1 << 18
 # Half a gigabyte of left factors in f64: the patches of a convolution may be many times its input.
 MOST_PACKED = 1 << 26
 # Bytes: less is copied in the time that following a pointer takes.
@@ -97,7 +95,7 @@ class Settings:
 
 def threaded(numerics: Numerics) -> Settings:
     """Return the settings for OpenMP: threads that have to be woken."""
-    return Settings(numerics, FAST_GRAIN if numerics is Numerics.FAST else GRAIN)
+    return Settings(numerics)
 
 
 def launched(numerics: Numerics) -> Settings:

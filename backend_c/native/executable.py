@@ -261,17 +261,15 @@ def _entry(
     ``threads``, or where that is None and the program ``is_parallel``, to OpenMP's own number or to
     one, whichever is faster."""
     entry: Entry = library.entry(number)
-    choose = library.function("omp_set_num_threads", "void (*)(int)")
-    chosen = library.function("omp_get_max_threads", "int (*)(void)")
+    functions = library.thread_functions()
+    if functions is None:  # there is nothing to set
+        return entry
+    chosen, choose = functions
     if threads is None:
         # Of its environment OpenMP takes any number, and ends the process where it has no memory.
-        if chosen is not None and chosen() > most_threads():
+        if chosen() > most_threads():
             raise ArgumentError(f"OMP_NUM_THREADS={chosen()}: from 1 to {most_threads()}")
-        if is_parallel and choose is not None and chosen is not None and chosen() > 1:
-            return entry_by_choice(entry, chosen, choose)
-        return entry
-    if choose is None or chosen is None:  # without OpenMP there is nothing to set
-        return entry
+        return entry_by_choice(entry, chosen, choose) if is_parallel and chosen() > 1 else entry
 
     def entry_in_threads(*words: Any) -> None:
         # The number holds for all that this thread runs by OpenMP, other libraries included: it

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from backend_c.native import thread_team
 from backend_c.native.cache import HEADERS, Cache, found, place, publish, workspace
 from backend_c.native.linked_runtime import LinkedHeader, linked_headers
 from backend_c.native.toolchain import (
@@ -21,13 +22,13 @@ from backend_c.native.toolchain import (
     digest,
     headers,
     identity,
+    is_gcc,
     objects,
     require,
     run,
 )
 
 _ALL_HEADERS = "hlo_kernels.h"  # what each unit includes first
-_GCC = "Free Software Foundation"  # in its version's text, whatever its name is
 
 
 def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
@@ -42,8 +43,9 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
         return library
     with workspace(cache) as directory:
         made = compiled(sources, compiler, cache, directory)
-        words = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so"]
-        require(run([*words, *made], directory), compiler)
+        flags = thread_team.linking_words(compiler, cache, directory)
+        words = [*compiler.command, "-shared", "-o", "library.so", *made, *flags]
+        require(run(words, directory), compiler)
         return publish(cache, key, Path(directory) / "library.so")
 
 
@@ -76,7 +78,7 @@ def headers_read(compiler: Compiler, cache: Cache, hashed: str) -> Path | None:
     unit and was made by the same gcc with the same flags: 0.06 s less for each unit. ``hashed`` is
     the hash of the headers.
     """
-    if _GCC not in compiler.version:
+    if not is_gcc(compiler):
         return None
     key = digest(["headers", *identity(compiler), hashed])
     kept = found(cache, key, HEADERS)
@@ -94,7 +96,7 @@ def _key(sources: Mapping[str, str], compiler: Compiler) -> str:
 
     The compiler, sources and headers: equal keys are equal libraries (a content-addressed cache).
     """
-    parts = identity(compiler)
+    parts = [*identity(compiler), *thread_team.key_parts(compiler)]
     for name, text in sources.items():
         parts += [name, text]
     # Sources include the headers, so that a change of one makes other libraries.

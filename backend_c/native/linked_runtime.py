@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from backend_c.native.cache import OBJECT, Cache, found, place, publish, remembered, workspace
+from backend_c.native.cache import Cache, remembered
+from backend_c.native.kept_objects import put_object
 from backend_c.native.toolchain import (
     RUNTIME,
     Compiler,
     digest,
     headers,
     identity,
-    objects,
     require,
     run,
 )
@@ -97,15 +96,6 @@ class LinkedHeader:
 
     def object(self, directory: str) -> str:
         """Put the object into a directory, compiled if it is not cached; return its name."""
-        key, made = self._key("object"), Path(directory) / self.name.replace(".h", ".o")
-        kept = found(self.cache, key, OBJECT)
-        if kept is not None:
-            with suppress(OSError):  # it went since: it is made again
-                place(kept, made)
-                return made.name
-        with workspace(self.cache) as other:  # in which the header is not the declarations
-            (name,) = objects({"linked.c": f'#include "{self.name}"\n'}, self._defining, other)
-            # Before `publish`, which moves the file away.
-            place(Path(other) / name, made)
-            publish(self.cache, key, Path(other) / name, OBJECT)
-        return made.name
+        made = Path(directory) / self.name.replace(".h", ".o")
+        source = {"linked.c": f'#include "{self.name}"\n'}
+        return put_object(made, self._key("object"), source, self._defining, self.cache)

@@ -7,7 +7,8 @@ A process that compiles one program after the other, as JAX's eager operations a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, MutableMapping
+import threading
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,14 +43,23 @@ _LIBGOMP = b"libgomp.so.1"
 # turns, a waiting thread has used up its share of a processor when another process wants one, and
 # then each barrier lasts until the scheduler's next turn.
 _TURNS, _FEW = "GOMP_SPINCOUNT", "5000"
+# Names of the functions that tell and set the number of threads, of our team and of OpenMP.
+_NUMBERS = (
+    ("hlo_team_threads", "hlo_set_team_threads"),
+    ("omp_get_max_threads", "omp_set_num_threads"),
+)
+_TEAM: list[Any] = []  # the process's team, once there is one
+_JOINING = threading.Lock()
 _CHOICES = ("OMP_WAIT_POLICY", _TURNS)  # by which users say how threads wait
 
 
 class LoadedLibrary:
     """Hold a library open for as long as this object is referred to.
 
-    The OpenMP runtime that it is linked with stays in the process, as idle threads wait in it; they
-    run nothing of the library once a call has returned.
+    What its parallel loops run on stays in the process, as idle threads wait in it: an OpenMP
+    runtime, or the first library with a team of threads (:mod:`backend_c.native.thread_team`),
+    which the libraries after it join. These threads run nothing of another library once a call of
+    it has returned.
     """
 
     __slots__ = ("_handle",)
@@ -61,7 +71,12 @@ class LoadedLibrary:
         if not self._handle:
             told = _FFI.string(_error()).decode(errors="replace")
             raise ToolchainError(f"cannot load {path}: {told}")
-        _keep_runtime(_find(self._handle, _THREADS))
+        own = self.function("hlo_own_team", "const void *(*)(void)")
+        if own is None:
+            _keep(_find(self._handle, _THREADS))
+        else:
+            team = _the_team(own)
+            self.function("hlo_join_team", "void (*)(const void *)")(team)
 
     def __del__(self, close: Any = _close) -> None:  # a default: names go when Python ends
         if self._handle:
@@ -74,6 +89,21 @@ class LoadedLibrary:
         """
         place = _find(self._handle, name.encode())
         return _FFI.cast(kind, place) if place else None
+
+    def thread_functions(self) -> tuple[Callable[[], int], Callable[[int], object]] | None:
+        """Return the functions that tell and that set the number of threads of the calling thread's
+        parallel loops; None if there are no such loops.
+
+        They must not be called once nothing refers to the library.
+        """
+        for told, set_ in _NUMBERS:
+            chosen, choose = (
+                self.function(told, "int (*)(void)"),
+                self.function(set_, "void (*)(int)"),
+            )
+            if chosen is not None and choose is not None:
+                return chosen, choose
+        return None
 
     def entry(self, number: int | None) -> Any:
         """Return the entry point of the only program, or of number ``number``."""
@@ -105,7 +135,16 @@ def _is_loaded(name: bytes) -> bool:
     return bool(handle) and _close(handle) == 0
 
 
-def _keep_runtime(function: Any) -> None:
+def _the_team(own: Any) -> Any:
+    """Return the process's team of threads: that of the first library that has one, kept loaded."""
+    with _JOINING:
+        if not _TEAM:
+            _keep(own)
+            _TEAM.append(own())
+        return _TEAM[0]
+
+
+def _keep(function: Any) -> None:
     """Open a function's library once more, so that it is never unloaded."""
     found = _FFI.new("Dl_info *")
     if function and _LINKER.dladdr(function, found):

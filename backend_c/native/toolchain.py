@@ -83,6 +83,7 @@ _GIVING_WAY = {
     "-O3": ("-O",),
 }
 _CANDIDATES = ("gcc", "clang", "cc")
+_GCC = "Free Software Foundation"  # in its version's text, whatever its name is
 _ENVIRONMENT = ("COMPILER_PATH", "GCC_EXEC_PREFIX")  # where gcc finds the programs that it starts
 WORKERS = min(8, os.cpu_count() or 1)
 _ERROR_LINES = 8
@@ -105,6 +106,11 @@ def identity(compiler: Compiler) -> list[str]:
     """Return the texts that decide what a compiler makes of a source: its command, version and
     flags, and the processor, for -march=native."""
     return [*compiler.command, compiler.version, *compiler.flags, processor()]
+
+
+def is_gcc(compiler: Compiler) -> bool:
+    """Test for gcc, by whatever name it is called."""
+    return _GCC in compiler.version
 
 
 def find_compiler(environ: Mapping[str, str]) -> Compiler:

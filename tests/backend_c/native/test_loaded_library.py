@@ -1,4 +1,4 @@
-"""How the OpenMP runtime is loaded: idle threads sleep soon, unless the user decides."""
+"""How an OpenMP runtime is loaded: idle threads sleep soon, unless the user decides."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 from backend_c.native.loaded_library import short_waits
 
 _PROGRAM = """
-import os
-import numpy
-import hlo_oracle
+import os, tempfile
+from backend_c.native.loaded_library import LoadedLibrary
+from backend_c.native.toolchain import build_in, find_compiler
 before = dict(os.environ)
-text = (
-    "HloModule m\\n\\nENTRY e { "
-    "x = f32[400000]{0} parameter(0) ROOT r = f32[400000]{0} sine(x) }")
-hlo_oracle.compile(hlo_oracle.load(text))(numpy.ones(400000, "f"))
+parallel = "void f(int *x) { _Pragma(\\"omp parallel for\\") for (int i = 0; i < 9; ++i) x[i] = i; }"
+sources = {"unit_0.c": "void f(int *);\\n" + parallel}
+with tempfile.TemporaryDirectory() as directory:
+    LoadedLibrary(build_in(directory, sources, find_compiler(os.environ)))
 assert dict(os.environ) == before
 """
 
