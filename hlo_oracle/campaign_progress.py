@@ -46,7 +46,8 @@ def add_options(
         type=option_types.minutes,
         default=minutes,
         metavar="N",
-        help=f"begin nothing after so long (default: {minutes:g})",
+        help="begin no program and no reduction after so long: what has begun is finished, a"
+        f" reduction within --reduce (default: {minutes:g})",
     )
     parser.add_argument(
         "--workers",
@@ -139,8 +140,9 @@ def watched(
     share: Callable[[Chunk, float], float] = lambda total, seconds: 0.0,
 ) -> Chunk:
     """Show a campaign's running totals with the number of findings and the rate of ``what``; return
-    the last total. ``share`` computes the part that is done, from the total and the seconds so far.
-    With ``is_kept`` the last line is printed even without a terminal."""
+    the last total. ``share`` computes the part that is done, from the total and the seconds so far;
+    when all of it is, what is still at work is shown. With ``is_kept`` the last line is printed
+    even without a terminal."""
     from fuzz.campaign import findings
 
     begin, first, said = time.monotonic(), None, ""
@@ -153,16 +155,34 @@ def watched(
             rate = (whole.counts[what] - first) / seconds
             found = len(findings.files(path / "findings"))
             said = one_line(f"{line(whole)}; {found} findings; {rate:,.1f} {what}/s")
-            shown.show(said, share(whole, seconds))
+            done = share(whole, seconds)
+            if done < 1:
+                shown.show(said, done)
+            else:
+                shown.show(f"{said}; {_finishing(path)}")
     if is_kept:
         print(said, file=sys.stderr)
     return whole
+
+
+def _finishing(path: Path) -> str:
+    """Say what is still at work when the time is up: as many programs, or reductions of what they
+    showed, as chunks are claimed."""
+    from fuzz.campaign.directory import Results
+
+    count = Results(path).at_work()
+    return f"finishing {count} program{'s' * (count != 1)}" if count else "finishing"
 
 
 def print_json(total: Chunk, found: Sequence[Mapping[str, Any]], **more: object) -> None:
     """Print the counters and findings of a campaign as one JSON object."""
     json.dump({"counts": total.counts, **more, "findings": found}, sys.stdout)
     print()
+
+
+def words_before(one: Mapping[str, Any]) -> str:
+    """Return what a finding's kind is preceded by: whether it is flaky, or not reduced."""
+    return f"{'flaky: ' * one['flaky']}{'not reduced: ' * one.get('unreduced', False)}"
 
 
 def print_findings(found: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -175,7 +195,7 @@ def print_findings(found: Sequence[Mapping[str, Any]], path: Path) -> None:
     for one in found:
         table.add_row(
             one["oracle"],
-            one_line(f"{'flaky: ' * one['flaky']}{one['kind']}"),
+            one_line(f"{words_before(one)}{one['kind']}"),
             one["blamed"] or ", ".join(one["opcodes"]),
             str(one.get("instructions", "")),
             str(one["times"]),

@@ -32,7 +32,7 @@ from backend_c.pipeline import lowered
 from fuzz.campaign import findings
 from fuzz.campaign.directory import Directory
 from fuzz.campaign.program_findings import program_finding, reduced_case, write_program
-from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
+from fuzz.campaign.subject import Chunk, Done, Finding, Part, Suspect
 from fuzz.compilers.configurations import Configuration, Missing, configurations
 from fuzz.draw.seeded_programs import programs
 from fuzz.oracles import is_known
@@ -102,12 +102,13 @@ class MatrixExaminer:
     subject: CompilerMatrix
     configurations: Sequence[Configuration]
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
         """Count modules, elements and faults by configuration; ``notes`` say which programs were
         left out, and why."""
         found, given = Chunk(), self.subject.programs(number)
-        parts = given if only is None else given[only : only + 1]  # of files there may be fewer
-        usable = [one for one in parts if self._is_usable(one, found)]
+        wanted = range(len(given)) if examples is None else examples
+        chosen = [n for n in wanted if n < len(given)]  # of files there may be fewer
+        usable = [given[n] for n in chosen if self._is_usable(given[n], found)]
         rows = self._rows(usable) if usable else []
         numbers = {name: n for n, (name, _, _) in enumerate(given)}
         for oracle, row in rows:
@@ -118,7 +119,7 @@ class MatrixExaminer:
                 case, told = Case(module, arguments), f"{name}: {detail}"
                 suspect = Suspect(oracle, kind, told, numbers[name], True, case)
                 found.suspects.append(suspect)
-        return found
+        yield Part(set(wanted), found)
 
     def _is_usable(self, part: Named, found: Chunk) -> bool:
         """Test whether the interpreter and the backend both support a program; docs/ops.md lists
@@ -145,6 +146,10 @@ class MatrixExaminer:
             rows.append((SAME_TEXT, Row(SAME_TEXT)))
             same_text(batch, rows[-1][1])
         return rows
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of the program as it is."""
+        return program_finding(suspect.kind, suspect.detail, suspect.evidence, suspect.evidence)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a program in the configuration where it fails."""

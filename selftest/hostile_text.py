@@ -25,8 +25,8 @@ from typing import Any
 
 import hlo
 from fuzz.campaign.directory import Directory
-from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
-from fuzz.campaign.text_findings import text_finding, write_text
+from fuzz.campaign.subject import Chunk, Done, Finding, Part, Suspect
+from fuzz.campaign.text_findings import text_finding, unreduced_text, write_text
 from fuzz.draw.text_mutations import (
     LARGEST,
     Sources,
@@ -132,14 +132,18 @@ class TextExaminer:
 
     subject: HostileTexts
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
         """Count outcomes; ``notes`` have a message for each text that breaks the reader."""
-        examples = range(self.subject.size) if only is None else [only]
-        found = read_all(zip(examples, self._texts(number, examples)))
+        wanted = range(self.subject.size) if examples is None else examples
+        found = read_all(zip(wanted, self._texts(number, wanted)))
         first = number * self.subject.size
         for one in found.suspects:
             found.notes[str(first + one.example)] = one.detail
-        return found
+        yield Part(set(wanted), found)
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of a text as it is."""
+        return unreduced_text(suspect.kind, suspect.detail, suspect.evidence)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Minimise the lines, tokens and characters that break the reader in the same way."""

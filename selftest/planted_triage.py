@@ -22,7 +22,7 @@ from typing import Any
 
 import interp
 from fuzz.campaign.directory import Directory
-from fuzz.campaign.subject import Chunk, Done, Examiner, Finding, Suspect
+from fuzz.campaign.subject import Done, Examiner, Finding, Part, Suspect, whole
 from fuzz.draw.seeded_programs import programs
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.judge.failure import Against, opcodes
@@ -90,14 +90,18 @@ class PlantedTriager:
         self._triage, self._run = triage, run
         self._triager = Triager(triage, Against(run, XLA_CPU, triage.seed), run)
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
         """Judge a program and find the bugs that change it, in the program as it was read:
         StableHLO may have other instructions than the drawn one."""
         self._run.forget()
-        found = self._triager.chunk(number, only)
+        found = whole(self._triager.chunk(number, examples))
         changing = [] if self._run.first is None else effective(*self._run.first)
         found.notes[_BUGS + self._triage.inputs[number].name] = json.dumps(changing)
-        return found
+        yield Part({0}, found)
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of a program as it is."""
+        return self._triager.unreduced(suspect)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a program that fails."""

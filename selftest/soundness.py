@@ -26,7 +26,7 @@ import numpy as np
 import fuzz
 import hlo
 from fuzz.campaign.program_findings import program_finding, write_program
-from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
+from fuzz.campaign.subject import Chunk, Done, Finding, Part, Suspect
 from fuzz.draw.choices import Choices, examples
 from fuzz.draw.programs import program
 from fuzz.draw.time_limit import TooLongError, time_limit
@@ -187,19 +187,23 @@ class SoundnessExaminer:
 
     subject: Soundness
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
         """Count programs, runs, and elements by verdict."""
-        found = Chunk()
-        for example, case in enumerate(self._drawn(number)):
-            if only in (None, example):
-                one = examined(case.module, case.arrays, self._seed(number, example))
-                found.count("counts", {"programs": 1})
-                found.count("counts", one.counts)
-                found.suspects.extend(
-                    Suspect("soundness", kind, detail, example, True, case)
-                    for kind, detail in one.wrong.items()
-                )
-        return found
+        drawn = self._drawn(number)
+        for example in range(len(drawn)) if examples is None else examples:
+            case, found = drawn[example], Chunk()
+            one = examined(case.module, case.arrays, self._seed(number, example))
+            found.count("counts", {"programs": 1})
+            found.count("counts", one.counts)
+            found.suspects.extend(
+                Suspect("soundness", kind, detail, example, True, case)
+                for kind, detail in one.wrong.items()
+            )
+            yield Part({example}, found)
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of the program as it is."""
+        return program_finding(suspect.kind, suspect.detail, suspect.evidence, suspect.evidence)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a program to a small one with the same fault."""

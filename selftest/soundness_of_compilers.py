@@ -25,7 +25,7 @@ import fuzz
 import hlo
 from fuzz.campaign.directory import Directory
 from fuzz.campaign.program_findings import program_finding, write_program
-from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
+from fuzz.campaign.subject import Chunk, Done, Finding, Part, Suspect
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.judge.failure import Against
 from fuzz.judge.undefined_behaviour import left_open, undefined
@@ -199,15 +199,14 @@ class CompilersExaminer:
     peer: XLA
     c: generated_c.Run
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
         """Count programs, and by compiler: programs, elements by verdict, and those outside by
         class."""
-        found = Chunk()
         cases = self.subject.cases(number)
-        chosen = [n for n in range(len(cases)) if only in (None, n)]
+        chosen = [n for n in range(len(cases)) if examples is None or n in examples]
         results = self.c([cases[n] for n in chosen], number)
         for example, result in zip(chosen, results, strict=True):
-            case = cases[example]
+            case, found = cases[example], Chunk()
             found.count("counts", {"programs": 1})
             wrong = self._examined(found, case, number, example, result)
             found.count("counts", wrong.keys())
@@ -215,7 +214,7 @@ class CompilersExaminer:
                 Suspect(_ORACLE, kind, detail, example, _is_told_by_reduction(kind), case)
                 for kind, detail in wrong.items()
             )
-        return found
+            yield Part({example}, found)
 
     def _examined(
         self, found: Chunk, case: Case, number: int, example: int, result: generated_c.Results
@@ -250,6 +249,10 @@ class CompilersExaminer:
         yield from of_torch()
         yield from of_text(seed)
         yield of_results(case, result)
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of the program as it is."""
+        return program_finding(suspect.kind, suspect.detail, suspect.evidence, suspect.evidence)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a program to a small one with the same fault, by all compilers; XLA with the

@@ -19,6 +19,7 @@ from programs.campaign import REFUSED, Examiner, Functions  # noqa: E402
 from programs.known import REAL, find  # noqa: E402
 from programs.table import FAMILIES, all_functions, functions  # noqa: E402
 
+from fuzz.campaign.subject import whole  # noqa: E402
 from fuzz.peers.xla import XLA, Answer  # noqa: E402
 from interp.envelope.verdict import KINDS, OUTSIDE  # noqa: E402
 
@@ -62,7 +63,7 @@ def xla() -> Iterator[XLA]:
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "floats"), _CHOSEN)
 def test_nothing_but_known_defects_is_outside(name: str, floats: str, xla: XLA) -> None:
-    found = Examiner(Functions((name,), 0, 60.0, floats), xla).chunk(0)
+    found = whole(Examiner(Functions((name,), 0, 60.0, floats), xla).chunk(0))
     counts = found.tally(name)
     assert sum(counts[kind] for kind in KINDS) > 0, found.notes
     assert find(name, floats) or not counts[OUTSIDE], found.notes
@@ -79,7 +80,7 @@ def test_what_is_wrong_is_outside(xla: XLA) -> None:
         return replace(answer, outputs=tuple(outputs))
 
     name = "training.momentum_step"
-    found = Examiner(Functions((name,), 0, 60.0), wrong).chunk(0)
+    found = whole(Examiner(Functions((name,), 0, 60.0), wrong).chunk(0))
     assert found.tally(name)[OUTSIDE] == 1
     (suspect,) = found.suspects
     assert suspect.kind == f"outside: {name}"
@@ -90,7 +91,7 @@ def test_what_is_wrong_is_outside(xla: XLA) -> None:
 
 def test_functions_that_take_no_such_type_are_refused(xla: XLA) -> None:
     name = "integers.fast_inverse_square_root"
-    found = Examiner(Functions((name,), 0, 60.0, "f16"), xla).chunk(0)
+    found = whole(Examiner(Functions((name,), 0, 60.0, "f16"), xla).chunk(0))
     assert found.counts == {REFUSED: 1} and name in found.notes
 
 

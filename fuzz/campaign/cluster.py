@@ -2,11 +2,13 @@
 
 A task is a process of its own beside the cluster's worker, with a directory of its own, whose files
 are returned; the ranges of a worker that dies are run again elsewhere. The examples of a chunk are
-the same on every machine, so the findings do not depend on which one tested it.
+the same on every machine, so the findings do not depend on which one tested it. Machines agree on
+the time, or those whose clock is slow end late.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import subprocess
@@ -43,14 +45,14 @@ def run(path: Path, subject: Subject, limits: Limits, scheduler: str) -> Iterato
 
 
 def _run(path: Path, subject: Subject, limits: Limits, client: Client) -> Iterator[Chunk]:
-    directory, end = Directory(path, subject.facts), time.monotonic() + limits.seconds
+    directory, until = Directory(path, subject.facts), time.time() + limits.seconds
     totals = Totals(directory)
     threads = max(1, sum(client.nthreads().values()))
     length = max(_LEAST, min(_MOST, limits.chunks // (_AHEAD * threads)))
     ranges = _ranges(directory, limits.chunks, length)
 
     def begun(numbers: range) -> Any:
-        given = (subject, numbers, limits.reducing)
+        given = (subject, numbers, limits.reducing, until, directory.left(numbers))
         return client.submit(files_of, *given, pure=False, retries=_AGAIN)
 
     running = as_completed(list(map(begun, islice(ranges, _AHEAD * threads))))
@@ -58,7 +60,7 @@ def _run(path: Path, subject: Subject, limits: Limits, client: Client) -> Iterat
         directory.take(future.result())
         future.release()
         yield totals.read()
-        following = next(ranges, None) if time.monotonic() < end else None
+        following = next(ranges, None) if time.time() < until else None
         if following is not None:
             running.add(begun(following))
     yield totals.read()
@@ -72,12 +74,25 @@ def _ranges(directory: Directory, chunks: int, length: int) -> Iterator[range]:
             yield numbers
 
 
-def files_of(subject: Subject, numbers: range, reducing: float) -> Files:
-    """Run a campaign of these chunks alone; return its files."""
+def files_of(
+    subject: Subject,
+    numbers: range,
+    reducing: float,
+    until: float = math.inf,
+    left: Files | None = None,
+) -> Files:
+    """Run a campaign of these chunks alone, which goes on with what is ``left`` of them; return its
+    files."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        _run_apart(pickle.dumps((directory, subject, numbers, reducing)))
-        found = [*(directory / "chunks").glob("*.json"), *(directory / "findings").rglob("*")]
+        for inner, content in (left or {}).items():
+            (directory / inner).parent.mkdir(parents=True, exist_ok=True)
+            (directory / inner).write_bytes(content)
+        _run_apart(pickle.dumps((directory, subject, numbers, reducing, until)))
+        found = [
+            *(path for part in ("chunks", "parts") for path in (directory / part).glob("*.json")),
+            *(directory / "findings").rglob("*"),
+        ]
         return {str(p.relative_to(directory)): p.read_bytes() for p in found if p.is_file()}
 
 

@@ -6,9 +6,10 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fuzz.peers.crash import is_place
 
 FILE = "finding.json"
 _ISOLATED, _TIMES = "isolated", "times"
+UNREDUCED = "unreduced"  # in FILE: it waits for its reduction
 
 _CRASH, _HANG = "crash: ", "hang: "
 _MOST_AT_A_PLACE = 3  # findings: what is left of one defect may have other opcodes each time
@@ -42,46 +44,59 @@ def key(oracle: str, found: Finding) -> str:
     blamed = [] if _says_all(found.kind) else [found.blamed]
     told = [*blamed, *sorted(found.opcodes)]
     apart = json.dumps([oracle, found.kind, found.is_flaky, told])
-    name = _words(oracle, found.kind, found.is_flaky)
-    return f"{name}-{hashlib.sha256(apart.encode()).hexdigest()[:8]}"
+    name = _words(f"{'flaky ' * found.is_flaky}{oracle} {found.kind}")
+    return f"{name}-{_hashed(apart)}"
 
 
-def _words(oracle: str, kind: str, is_flaky: bool) -> str:
-    words = f"{'flaky ' * is_flaky}{oracle} {kind}".lower()
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _words(text: str) -> str:
     # Cut off, as kinds hold names of C++ functions and a file's name has 255 bytes at most. Kinds
     # that begin alike are told apart by the hash in :func:`key`, and by finding.json.
-    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:60]
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60]
 
 
 def is_known(findings: Path, suspect: Suspect) -> bool:
-    """Return whether a finding covers a suspect: same oracle and kind, and, unless the kind
-    suffices, the same isolated instructions. If so, it is counted; of the latter, the tenth,
-    hundredth, … suspect counts as unknown, so that it is reduced all the same."""
-    if not suspect.told_by_reduction or _says_all(suspect.kind):
-        return _is_known_by_place(findings, suspect)
-    if suspect.isolated is None:
+    """Return whether a finding covers a suspect. If so, it is counted; of those that the isolated
+    instructions tell, the tenth, hundredth, … suspect counts as unknown, so that it is reduced all
+    the same."""
+    covering = covered(findings, suspect)
+    if covering is None:
         return False
+    times = _counted(covering)
+    # Equal instructions may hide another defect behind the known one, which a reduction shows:
+    # False for 10, 100, 1000, …
+    return _is_told_by_place(suspect) or str(times).rstrip("0") != "1"
+
+
+def covered(findings: Path, suspect: Suspect) -> Path | None:
+    """Return the finding that covers a suspect, and count nothing: same oracle and kind, and,
+    unless the kind suffices, the same isolated instructions."""
+    if _is_told_by_place(suspect):
+        return _covered_by_place(findings, suspect)
+    if suspect.isolated is None:
+        return None
     for path, kept in _of_kind(findings, suspect):
-        same = [*kept[_ISOLATED], [kept["blamed"], kept["opcodes"]]]
-        if _told(suspect.isolated) in same:
-            times = _counted(path)
-            # Equal instructions may hide another defect behind the known one, which a reduction
-            # shows.
-            return str(times).rstrip("0") != "1"  # False for 10, 100, 1000, …
-    return False
+        if _told(suspect.isolated) in [*kept[_ISOLATED], [kept["blamed"], kept["opcodes"]]]:
+            return path
+    return None
 
 
-def _is_known_by_place(findings: Path, suspect: Suspect) -> bool:
-    """Return whether a finding of a suspect's kind covers it, and count it there: one of opcodes
-    that the suspect's program has as well, or any of several."""
+def _is_told_by_place(suspect: Suspect) -> bool:
+    return not suspect.told_by_reduction or _says_all(suspect.kind)
+
+
+def _covered_by_place(findings: Path, suspect: Suspect) -> Path | None:
+    """Return a finding of a suspect's kind that covers it: one of opcodes that the suspect's
+    program has as well, or any of several."""
     kept = list(_of_kind(findings, suspect))
     has = suspect.opcodes
     covering = [path for path, one in kept if has is None or has.issuperset(one["opcodes"])]
     if not covering and len(kept) >= _MOST_AT_A_PLACE:
         covering = [path for path, _ in kept]
-    if covering:
-        _counted(covering[0])
-    return bool(covering)
+    return covering[0] if covering else None
 
 
 def siblings(findings: Path, suspect: Suspect) -> int:
@@ -99,7 +114,7 @@ def siblings(findings: Path, suspect: Suspect) -> int:
 
 def _of_kind(findings: Path, suspect: Suspect) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the path and the content of each finding of a suspect's oracle and kind."""
-    beginning = _words(suspect.oracle, suspect.kind, is_flaky=False)
+    beginning = _words(f"{suspect.oracle} {suspect.kind}")
     for path in sorted(findings.glob(f"{beginning}-*/{FILE}")):
         kept = json.loads(path.read_text("utf-8"))
         if (kept["oracle"], kept["kind"]) == (suspect.oracle, suspect.kind):
@@ -132,7 +147,12 @@ def keep(
     """Write a finding into its folder, or count it there; return the folder. ``isolated`` is the
     identity of the suspect's instruction if it fails alone."""
     folder = findings / key(oracle, found)
-    kept = {
+    _add(folder, _facts(oracle, found, origin, isolated), found.write)
+    return folder
+
+
+def _facts(oracle: str, found: Finding, origin: Origin, isolated: Told | None) -> dict[str, Any]:
+    return {
         "oracle": oracle,
         "kind": found.kind,
         "detail": found.detail,
@@ -144,13 +164,56 @@ def keep(
         _ISOLATED: [] if isolated is None else [_told(isolated)],
         **asdict(origin),
     }
-    _add(folder, kept, found.write)
-    return folder
+
+
+def keep_unreduced(findings: Path, suspect: Suspect, found: Finding, origin: Origin) -> None:
+    """Write a suspect that waits for its reduction, or count it there. It covers no others, as only
+    its reduction shows what it is."""
+    kept = _facts(suspect.oracle, found, origin, suspect.isolated)
+    _add(unreduced(findings, suspect, origin), kept | {UNREDUCED: True}, found.write)
+
+
+def unreduced(findings: Path, suspect: Suspect, origin: Origin) -> Path:
+    """Return the folder of a suspect that waits for its reduction: its own."""
+    told = [suspect.oracle, suspect.kind, _told(suspect.isolated), *asdict(origin).values()]
+    name = _words(f"{UNREDUCED} {suspect.oracle} {suspect.kind}")
+    return findings / f"{name}-{_hashed(json.dumps(told))}"
+
+
+def waiting(findings: Path, chunk: int) -> dict[Path, int]:
+    """Find what waits for its reduction: folders, and the number of the example in the chunk."""
+    found = _read(findings.glob(f"{UNREDUCED}-*/{FILE}"))
+    return {path.parent: int(kept["program"]) for path, kept in found if kept["chunk"] == chunk}
+
+
+def remove(folder: Path) -> None:
+    """Remove what waited for its reduction, and is reduced or known."""
+    # First, as a folder without this file is no finding.
+    (folder / FILE).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def keep_as_it_is(folder: Path, *, is_flaky: bool) -> None:
+    """Make what waits for its reduction a finding that is not reduced: ``is_flaky`` if it did not
+    fail again."""
+    kept = json.loads((folder / FILE).read_text("utf-8"))
+    del kept[UNREDUCED]
+    kept["flaky"] = is_flaky
+    told = frozenset(kept["opcodes"])
+    found = Finding(
+        kept["kind"], "", told, lambda to: None, blamed=kept["blamed"], is_flaky=is_flaky
+    )
+    write = partial(shutil.copytree, folder, dirs_exist_ok=True)
+    _add(folder.parent / key(kept["oracle"], found), kept, write)
+    remove(folder)
 
 
 def take(findings: Path, name: str, files: Mapping[str, bytes]) -> None:
     """Add the finding of another campaign's folder, given by its files, or count it."""
     if FILE not in files:  # left by a process that was killed
+        return
+    kept = json.loads(files[FILE])
+    if kept.get(UNREDUCED) and (findings / name / FILE).exists():  # it was given, and comes back
         return
 
     def write(folder: Path) -> None:
@@ -158,7 +221,7 @@ def take(findings: Path, name: str, files: Mapping[str, bytes]) -> None:
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_bytes(content)
 
-    _add(findings / name, json.loads(files[FILE]), write)
+    _add(findings / name, kept, write)
 
 
 def _add(folder: Path, kept: Mapping[str, Any], write: Callable[[Path], object]) -> None:
@@ -212,5 +275,12 @@ def files(findings: Path) -> list[Path]:
 
 def all_kept(findings: Path) -> list[dict[str, Any]]:
     """Read all findings, the most frequent first."""
-    kept = [json.loads(path.read_text("utf-8")) for path in files(findings)]
+    kept = [one for _, one in _read(files(findings))]
     return sorted(kept, key=lambda one: -int(one[_TIMES]))
+
+
+def _read(paths: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Read findings, in order; what waited for its reduction may be gone meanwhile."""
+    for path in sorted(paths):
+        with suppress(FileNotFoundError):
+            yield path, json.loads(path.read_text("utf-8"))

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from fuzz.campaign import findings, worker
 from fuzz.campaign.directory import Directory, Totals
 from fuzz.campaign.findings import Origin
-from fuzz.campaign.subject import Chunk, Finding, Subject
+from fuzz.campaign.subject import Chunk, Finding, Part, Subject
 from fuzz.worker_pool import Death, Outcome, WorkerPool
 from hlo.errors import Error
 
@@ -27,7 +27,8 @@ _MOST_DEATHS = 10  # of workers, one after the other, before the campaign ends
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limit a campaign: ``chunks`` in all, ``seconds`` from now, ``reducing`` seconds a failure."""
+    """Limit a campaign: ``chunks`` in all; after ``seconds`` from now no example and no reduction
+    begins; ``reducing`` seconds a failure."""
 
     chunks: int
     seconds: float
@@ -46,9 +47,10 @@ def run(
     are tested one by one; one that kills a worker alone is a finding. Raises Error after several
     deaths in a row."""
     numbers = range(limits.chunks) if numbers is None else numbers
-    chunks = _Chunks(Directory(path, subject.facts), subject, numbers, limits.seconds)
+    until = time.monotonic() + limits.seconds
+    chunks = _Chunks(Directory(path, subject.facts), subject, numbers, until)
     totals = Totals(chunks.directory)
-    opener = partial(worker.chunk_worker, path, subject, limits.reducing)
+    opener = partial(worker.chunk_worker, path, subject, limits.reducing, until)
     pool = WorkerPool(
         opener,
         workers=workers,
@@ -79,32 +81,32 @@ _Task = tuple[int, int | None]  # a chunk; an example of it, or all
 
 @dataclass(slots=True)
 class _Alone:
-    """Collect the results of a chunk's examples that are tested one by one."""
+    """Collect the results of a chunk's examples that are tested one by one, after others."""
 
     left: int
-    found: Chunk = field(default_factory=Chunk)
+    part: Part
 
 
 class _Chunks:
     """Schedule chunks until time is up, and single examples of chunks that killed a worker."""
 
     def __init__(
-        self, directory: Directory, subject: Subject, numbers: Iterable[int], seconds: float
+        self, directory: Directory, subject: Subject, numbers: Iterable[int], until: float
     ) -> None:
         self.directory, self._subject = directory, subject
         self._numbers = iter(numbers)
         self._held: list[int] = []  # those that others had claimed
-        self._end = time.monotonic() + seconds
+        self._until = until
         self._examples: deque[_Task] = deque()
         self._alone: dict[int, _Alone] = {}
         self._deaths = 0
 
     def next(self) -> _Task | None:
         """Return the next task, None if there is none now."""
+        if time.monotonic() >= self._until:
+            return None
         if self._examples:
             return self._examples.popleft()
-        if time.monotonic() >= self._end:
-            return None
         for number in self._numbers:
             if self.directory.is_open(number):
                 return number, None
@@ -127,11 +129,20 @@ class _Chunks:
         if example is not None:
             alone = self._alone[number]
             alone.left -= 1
-            if not isinstance(outcome, Death):
-                alone.found.add(outcome.value)
-            if not alone.left:
-                self.directory.done(number, self._alone.pop(number).found)
-                self.directory.release(number)
+            found = Chunk() if isinstance(outcome, Death) else outcome.value
+            alone.part.add(Part({example}, found))
+            self._write(number, alone)
+
+    def _write(self, number: int, alone: _Alone) -> None:
+        """Write what came of examples; without any left the chunk is finished, unless time was up
+        before all failures were reduced."""
+        if alone.left or findings.waiting(self.directory.findings, number):
+            self.directory.begun(number, alone.part)
+        else:
+            self.directory.done(number, alone.part.outcomes)
+        if not alone.left:
+            del self._alone[number]
+            self.directory.release(number)
 
     def _died(self, number: int, example: int | None, death: Death) -> None:
         print(*death.lines, sep="\n", file=sys.stderr)
@@ -142,11 +153,21 @@ class _Chunks:
         if example is None:
             # The dead worker's claim is stale: the pool has waited for the process.
             if self.directory.claim(number):
-                self._alone[number] = _Alone(self._subject.size)
-                self._examples += ((number, n) for n in range(self._subject.size))
+                self._one_by_one(number)
         else:
-            self._alone[number].found.count("counts", {f"{_ORACLE}: violated": 1})
+            self._alone[number].part.outcomes.count("counts", {f"{_ORACLE}: violated": 1})
             self._keep(number, example, death)
+
+    def _one_by_one(self, number: int) -> None:
+        """Ask for the examples of a chunk that are not tested, or whose failures are not
+        reduced."""
+        part = self.directory.part(number)
+        waiting = findings.waiting(self.directory.findings, number).values()
+        left = [n for n in range(self._subject.size) if n not in part.examples or n in waiting]
+        self._alone[number] = _Alone(len(left), part)
+        self._examples += ((number, example) for example in left)
+        if not left:
+            self._write(number, self._alone[number])
 
     def _keep(self, number: int, example: int, death: Death) -> None:
         """Keep an example that kills a worker alone as a finding."""
@@ -155,6 +176,9 @@ class _Chunks:
         finding = Finding(kind, str(death), frozenset(), partial(_moved, folder))
         origin = Origin(self._subject.seed, number, example)
         findings.keep(self.directory.findings, _ORACLE, finding, origin)
+        for waiting, one in findings.waiting(self.directory.findings, number).items():
+            if one == example:  # its reduction kills a worker
+                findings.keep_as_it_is(waiting, is_flaky=False)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,13 +18,14 @@ from fuzz.campaign.program_findings import (
     write_both,
     write_program,
 )
-from fuzz.campaign.subject import Chunk, Finding, Suspect
-from fuzz.campaign.text_findings import text_finding
+from fuzz.campaign.subject import Chunk, Finding, Part, Suspect
+from fuzz.campaign.text_findings import text_finding, unreduced_text
 from fuzz.judge.blame import alone, blamed, computing
 from fuzz.judge.failure import Judged, opcodes
-from fuzz.oracles import Difference, LeftOut
+from fuzz.oracles import Difference, LeftOut, Outcome
 from fuzz.oracles.isolation import by_name, narrower
 from fuzz.oracles.oracle import Property
+from fuzz.oracles.table import named
 from fuzz.reducer.search import Case
 from fuzz.report import Report, write
 from hlo.types import leaves
@@ -39,42 +40,49 @@ def examiner(
     """Open oracles by name, each isolated from crashes; ``drawn`` draws the programs of a chunk."""
     with ExitStack() as stack:
         properties = {name: stack.enter_context(by_name(name)) for name in oracles}
-        yield OracleExaminer(drawn, properties)
+        yield OracleExaminer(drawn, properties, {name for name in oracles if named(name).together})
 
 
 @dataclass(frozen=True, slots=True)
 class OracleExaminer:
-    """Test each drawn program by every oracle."""
+    """Test each drawn program by every oracle; by those of ``together`` all programs at once."""
 
     drawn: Callable[[int], Sequence[Case]]
     properties: Mapping[str, Property]
+    together: Collection[str] = ()
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """Count outcomes by oracle, and instructions by opcode and element type (coverage)."""
-        numbered = [*enumerate(self.drawn(number))]
-        if only is not None:
-            numbered = [numbered[only]]
-        cases, found = [case for _, case in numbered], Chunk()
-        found.count("counts", {"programs": len(cases)})
-        for case in cases:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
+        """Count outcomes by oracle, and instructions by opcode and element type (coverage), of one
+        program after the other."""
+        drawn = self.drawn(number)
+        numbers = range(len(drawn)) if examples is None else examples
+        cases = [drawn[example] for example in numbers]
+        at_once = {name: self.properties[name](cases) for name in self.together}
+        for place, (example, case) in enumerate(zip(numbers, cases, strict=True)):
+            found = Chunk()
+            found.count("counts", {"programs": 1})
             found.count("coverage", covered(case))
-        seen: dict[object, str] = {}  # failures, and the oracle that found them
-        for oracle, of in self.properties.items():
-            for (example, case), outcome in zip(numbered, of(cases), strict=True):
-                match outcome:
-                    case None:
-                        found.count("counts", [f"{oracle}: holds"])
-                    case LeftOut(reason):
-                        found.count("counts", [f"{oracle}: left out, {reason}"])
-                    case Difference():
-                        found.count("counts", [f"{oracle}: violated"])
-                        suspects = self._suspects(oracle, example, case, outcome)
-                        found.suspects.extend(
-                            suspect
-                            for suspect in suspects
-                            if seen.setdefault(_failure(suspect), oracle) == oracle
-                        )
-        return found
+            seen: dict[object, str] = {}  # failures, and the oracle that found them
+            for oracle, of in self.properties.items():
+                known = at_once.get(oracle)
+                (outcome,) = of([case]) if known is None else [known[place]]
+                for suspect in self._counted(oracle, example, case, outcome, found):
+                    if seen.setdefault(_failure(suspect), oracle) == oracle:
+                        found.suspects.append(suspect)
+            yield Part({example}, found)
+
+    def _counted(
+        self, oracle: str, example: int, case: Case, outcome: Outcome, found: Chunk
+    ) -> Iterator[Suspect]:
+        """Count an outcome; yield the suspects of a difference."""
+        match outcome:
+            case None:
+                found.count("counts", [f"{oracle}: holds"])
+            case LeftOut(reason):
+                found.count("counts", [f"{oracle}: left out, {reason}"])
+            case Difference():
+                found.count("counts", [f"{oracle}: violated"])
+                yield from self._suspects(oracle, example, case, outcome)
 
     def _suspects(
         self, oracle: str, example: int, drawn: Case, found: Difference
@@ -150,6 +158,17 @@ class OracleExaminer:
         """Open the oracle for smaller programs; one that is open already is reused."""
         there = self.properties.get(found.oracle)
         return narrower(found, self.properties[oracle]) if there is None else nullcontext(there)
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of a suspect's program, cut as far as it is."""
+        evidence: Evidence = suspect.evidence
+        found, case, begin = evidence.found, evidence.case, evidence.begin
+        if found.text is not None:
+            return unreduced_text(found.kind, found.detail, found.text.text)
+        told = program_finding(found.kind, found.detail, begin, case)
+        if found.judged is None or begin is not case:  # of which the evidence is not
+            return told
+        return replace(told, write=partial(_write_with_report, found.judged, begin, case))
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a suspect's program; one that does not fail again, alone and reduced, is kept as

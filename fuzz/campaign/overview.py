@@ -123,6 +123,8 @@ def _growth(
             total.add(chunk)
             # ``selftest.hostile_text`` counts texts, no programs: its chunk is one example here.
             events.append((directory.finished(number) - began, chunk.counts["programs"] or 1, 0))
+    for number in directory.parts():
+        total.add(directory.part(number).outcomes)
     points, size, count = [(0.0, 0, 0)], 0, 0
     for seconds, more, new in sorted(events):
         size, count = size + more, count + new

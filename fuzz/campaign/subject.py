@@ -8,7 +8,7 @@ and reduces failures. The loop (:mod:`fuzz.campaign.local`) knows nothing else o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +80,27 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Hold what came of some ``examples`` of a chunk, by their numbers in it."""
+
+    examples: set[int] = field(default_factory=set)
+    outcomes: Chunk = field(default_factory=Chunk)
+
+    def add(self, other: Part) -> None:
+        """Add other examples of the chunk."""
+        self.examples.update(other.examples)
+        self.outcomes.add(other.outcomes)
+
+
+def whole(parts: Iterable[Part]) -> Chunk:
+    """Sum the outcomes of a chunk's parts."""
+    total = Chunk()
+    for part in parts:
+        total.add(part.outcomes)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Describe a reduced failure. ``opcodes`` are those of the reduced example, ``blamed``
     describes the instruction to blame; ``write`` puts its files into a folder; ``facts`` are
@@ -97,8 +118,12 @@ class Finding:
 class Examiner(Protocol):
     """Draw and test the examples of chunks, in one process."""
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """Test the examples of a chunk, or only one of them."""
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
+        """Test the examples of a chunk, or those of ``examples`` that it has; yield what came of
+        each, or of several that cannot be tested apart. Whoever asks may stop in between."""
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of a suspect as it is, without testing anything."""
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a suspect of a chunk, for at most ``seconds``."""

@@ -20,7 +20,15 @@ def text_finding(
 ) -> Finding:
     """Make a finding of a text, reduced while it ``breaks`` the reader in the same way. Where that
     has no place, the opcodes that are left tell it from others."""
-    small = shortest(text, breaks, seconds)
+    return _finding(kind, detail, text, shortest(text, breaks, seconds))
+
+
+def unreduced_text(kind: str, detail: str, text: str) -> Finding:
+    """Make a finding of a text as it is."""
+    return _finding(kind, detail, text, text)
+
+
+def _finding(kind: str, detail: str, text: str, small: str) -> Finding:
     facts = {"characters": len(small)}
     told = frozenset(_WORD.findall(small)) & OPCODES.keys() if is_unplaced(kind) else frozenset()
     return Finding(kind, detail, frozenset(told), partial(_write_both, small, text), facts)

@@ -71,12 +71,15 @@ Opener = Callable[[], AbstractContextManager[Property]]
 @dataclass(frozen=True, slots=True)
 class Oracle:
     """Hold a property, its name, and a line that states it. ``open`` is a context manager, as it
-    may hold processes. ``runs_c``: it may crash this process (:mod:`fuzz.oracles.isolation`)."""
+    may hold processes. ``runs_c``: it may crash this process (:mod:`fuzz.oracles.isolation`).
+    ``together``: many programs are asked at once, as they are compiled as one, or otherwise than a
+    single one is."""
 
     name: str
     about: str
     open: Opener
     runs_c: bool = True
+    together: bool = False
 
 
 class NoResult(Exception):
@@ -136,6 +139,6 @@ def each(outcome: Callable[[Case], Outcome]) -> Property:
     return lambda cases: [of(case) for case in cases]
 
 
-def stateless(name: str, about: str, of: Property) -> Oracle:
+def stateless(name: str, about: str, of: Property, *, together: bool = False) -> Oracle:
     """Return an oracle whose property needs no resources."""
-    return Oracle(name, about, lambda: nullcontext(of))
+    return Oracle(name, about, lambda: nullcontext(of), together=together)

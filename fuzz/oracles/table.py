@@ -26,37 +26,56 @@ from fuzz.peers.plugin import is_plugin
 from fuzz.rewrites import REWRITES
 
 _ALL = (
-    stateless("same-bits", "interpreter and C give the same bits", exact.same_bits),
-    stateless("threads", "C gives the same bits in one thread and in several", exact.threads),
+    stateless("same-bits", "interpreter and C give the same bits", exact.same_bits, together=True),
+    stateless(
+        "threads",
+        "C gives the same bits in one thread and in several",
+        exact.threads,
+        together=True,
+    ),
     Oracle(
         "configurations",
         "C gives the interpreter's bits by every compiler, with every flag",
         partial(configurations.same_bits, configurations.unsanitized),
         runs_c=False,
+        together=True,
     ),
     Oracle(
         "sanitized",
         "no sanitizer has anything to say of C, and the bits are the same",
         partial(configurations.same_bits, configurations.sanitized),
         runs_c=False,
+        together=True,
     ),
     stateless(
         "cuda-emulated",
         "CUDA on emulated threads gives the interpreter's bits, without races",
         cuda_emulated.cuda_emulated,
+        together=True,
     ),
-    Oracle("cuda", "CUDA on the first GPU gives the interpreter's bits, twice", cuda.on_first_gpu),
+    Oracle(
+        "cuda",
+        "CUDA on the first GPU gives the interpreter's bits, twice",
+        cuda.on_first_gpu,
+        together=True,
+    ),
     stateless("printed", "printed and read again, it is the same program", each(language.printed)),
     stateless("shapes", "each value has the shape that is declared", each(language.shapes)),
     stateless(
         "twice", "run again, it gives the same bits; lowered again, the same C", each(exact.twice)
     ),
     stateless(
-        "constants", "with constants for its arguments it gives the same", equivalent.constants
+        "constants",
+        "with constants for its arguments it gives the same",
+        equivalent.constants,
+        together=True,
     ),
     stateless("passes", "the passes of the C backend keep every bit", each(exact.passes)),
     stateless(
-        "rewrites", "an equivalent program gives the same bits, also as C", equivalent.rewritings
+        "rewrites",
+        "an equivalent program gives the same bits, also as C",
+        equivalent.rewritings,
+        together=True,
     ),
     Oracle(
         "xla",
@@ -81,6 +100,7 @@ _ALL = (
         "XLA gives the same without one of its passes, but for roundings",
         optimisation_passes.without_each,
         runs_c=False,
+        together=True,
     ),
     Oracle(
         "xla-parses",

@@ -96,10 +96,15 @@ def main(options: argparse.Namespace) -> int:
             if ": " in name:
                 print(f"  {name}: {count:,}")
         campaign_progress.print_findings(found, options.corpus)
-    if not found and all(_is_left_out(total, name) for name in plan.oracles):
+    if found:
+        return 1
+    if not total.counts["programs"]:
+        print("hlo: nothing was judged: time was up before any program was", file=sys.stderr)
+        return 2
+    if all(_is_left_out(total, name) for name in plan.oracles):
         print("hlo: nothing was judged: all programs were left out", file=sys.stderr)
         return 2
-    return 1 if found else 0
+    return 0
 
 
 def _is_left_out(total: Chunk, oracle: str) -> bool:

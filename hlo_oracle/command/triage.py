@@ -123,7 +123,7 @@ def _row(group: Mapping[str, Any]) -> tuple[str, ...]:
     """Format a group as the cells of a table row."""
     return (
         str(max(len(group["files"]), int(group["times"]))),
-        f"{'flaky: ' * group['flaky']}{group['kind']}",
+        f"{campaign_progress.words_before(group)}{group['kind']}",
         group["blamed"] or ", ".join(group["opcodes"]),
         str(group.get("instructions", "")),
         ", ".join(group.get("gone_without", [])) or "no one pass",

@@ -17,7 +17,7 @@ from typing import Any
 
 from fuzz.campaign import findings
 from fuzz.campaign.oracle_examiner import Evidence, OracleExaminer
-from fuzz.campaign.subject import Chunk, Done, Examiner, Finding, Suspect
+from fuzz.campaign.subject import Chunk, Done, Examiner, Finding, Part, Suspect, whole
 from fuzz.judge import failure
 from fuzz.judge.failure import Against
 from fuzz.oracles.compilers import SECONDS, failure_or_outcome, judging
@@ -98,11 +98,11 @@ class Triager:
         values = program.arguments or arguments.given(program.module, one.path, given)
         return [Case(program.module, checked(program.module.entry, values))]
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
         """Judge a program; the verdict becomes a note under its name."""
         name = self._triage.inputs[number].name
         try:
-            found = self._oracle.chunk(number, only)
+            found = whole(self._oracle.chunk(number, examples))
             verdict, why = self._verdict(found)
         except (Error, OSError) as error:
             found, verdict, why = Chunk(), UNREAD, io_errors.why(error)
@@ -115,7 +115,7 @@ class Triager:
         told = Chunk(suspects=suspects)
         told.count("counts", {"programs": 1, verdict: 1})
         told.notes[name] = json.dumps((verdict, "; ".join((why, *self._notes))))
-        return told
+        yield Part({0}, told)
 
     def _verdict(self, found: Chunk) -> tuple[str, str]:
         """Return the verdict on the last program, and its reason as text."""
@@ -131,6 +131,10 @@ class Triager:
         if outcomes:
             return UNDETERMINED, outcomes[0].partition(", ")[2]
         return LEGAL, peer_verdicts.described([*against.counts.items()])
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of a failing program as it is."""
+        return self._oracle.unreduced(suspect)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a failing program, and note its group."""

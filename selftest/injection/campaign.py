@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 import fuzz
 from fuzz.campaign.program_findings import program_finding, write_program
-from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
+from fuzz.campaign.subject import Chunk, Done, Finding, Part, Suspect
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.reducer.search import Case as Program
 from hlo.errors import Error, OutOfFuel
@@ -170,8 +170,11 @@ class InjectionExaminer:
     before: Tally
     known: int = 0
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
         """Count outcomes by bug; ``notes`` say where one was hidden."""
+        yield Part({0}, self._program(number))
+
+    def _program(self, number: int) -> Chunk:
         found, given = Chunk(), self.subject.case(number)
         if given is None:
             found.count("counts", ["left out"])
@@ -202,6 +205,11 @@ class InjectionExaminer:
             return None
         rng = np.random.default_rng([self.subject.seed, number, len(bug.name)])
         return injected(bug, given, sites[int(rng.integers(len(sites)))])
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of the program as it is."""
+        _, program = suspect.evidence
+        return program_finding(suspect.kind, suspect.detail, program, program)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a program whose legal result is called wrong."""

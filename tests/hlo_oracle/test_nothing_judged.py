@@ -43,6 +43,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "fuzz --programs 1 --corpus s",
             "hlo: nothing was judged: all programs were left out",
         ),
+        (
+            "fuzz --minutes 0 --corpus s",
+            "hlo: nothing was judged: time was up before any program was",
+        ),
     ],
 )
 def test_a_command_that_always_fails(

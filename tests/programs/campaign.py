@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 import fuzz
 import hlo
 from fuzz.campaign.program_findings import program_finding, write_program
-from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
+from fuzz.campaign.subject import Chunk, Done, Finding, Part, Suspect
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.judge.failure import opcodes
 from fuzz.peers.xla import XLA
@@ -80,8 +80,11 @@ class Examiner:
     subject: Functions
     run: XLA
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
         """Count the elements of a function by verdict; ``notes`` are the evidence."""
+        yield Part({0}, self._function(number))
+
+    def _function(self, number: int) -> Chunk:
         name, found = self.subject.names[number], Chunk()
         try:
             case = self.subject.case(number)
@@ -125,6 +128,10 @@ class Examiner:
         return peer_verdicts.peer_judgement(
             self.run, XLA_CPU, case.module, text, values, exact=exact, seed=self.subject.seed
         )
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        """Make a finding of the program as it is."""
+        return program_finding(suspect.kind, suspect.detail, suspect.evidence, suspect.evidence)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a function to a small program that is outside, too."""

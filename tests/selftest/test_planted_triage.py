@@ -9,6 +9,7 @@ import numpy as np
 
 import hlo
 from fuzz.campaign.directory import Directory
+from fuzz.campaign.subject import whole
 from hlo_oracle.triage.inputs import inputs
 from hlo_oracle.triage.subject import Triage
 from selftest.injection.planted import PLANTED, Planted, bugs
@@ -56,7 +57,7 @@ def test_verdicts_and_groups_are_those_of_the_bugs(tmp_path: Path) -> None:
     verdicts, truth = {}, {}
     with subject.examiner(Directory(tmp_path, subject.facts)) as examiner:
         for number, one in enumerate(found):
-            notes = examiner.chunk(number).notes
+            notes = whole(examiner.chunk(number)).notes
             verdicts[one.name] = json.loads(notes[one.name])[0]
             truth[one.name] = json.loads(notes[f"bugs of {one.name}"])
     wrong = {name for name, verdict in verdicts.items() if verdict == "wrong"}

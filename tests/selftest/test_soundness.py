@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hlo
+from fuzz.campaign.subject import whole
 from interp.envelope.budget import XLA_CPU
 from selftest.legal_compilers.compiler import Perturbed
 from selftest.legal_compilers.errors import MODES
@@ -16,7 +17,7 @@ from selftest.soundness import Soundness, SoundnessExaminer, drawn, main, model,
 
 
 def test_nothing_legal_is_outside() -> None:
-    found = SoundnessExaminer(Soundness(1, 25)).chunk(0)
+    found = whole(SoundnessExaminer(Soundness(1, 25)).chunk(0))
     assert found.counts["programs"] == 25
     assert not found.suspects, found.suspects[0]
 

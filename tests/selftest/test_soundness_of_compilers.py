@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import hlo
+from fuzz.campaign.subject import whole
 from fuzz.peers.xla import XLA, Answer
 from fuzz.reducer.search import Case
 from hlo.module import Module
@@ -169,7 +170,7 @@ def test_the_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_every_option() -> None:
     pytest.importorskip("jaxlib")
     with SoundnessOfCompilers(3, 1, XLA_SETS).examiner(None) as examiner:  # type: ignore[arg-type]
-        found = examiner.chunk(1).tallies
+        found = whole(examiner.chunk(1)).tallies
     assert sum(name.startswith("XLA without ") for name in found) > 20
 
 

@@ -100,7 +100,7 @@ def test_findings_are_reduced_and_told_apart(
 def test_what_only_many_programs_show_is_kept_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    oracle = stateless("planted", "few at once", _crowded)
+    oracle = stateless("planted", "few at once", _crowded, together=True)
     monkeypatch.setitem(ORACLES, "planted", replace(oracle, runs_c=False))
     plan = Plan(1, ("planted",), 3)
     work(tmp_path, plan, range(1), 5.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,7 +16,7 @@ import pytest
 
 from fuzz.campaign import local
 from fuzz.campaign.directory import Directory
-from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
+from fuzz.campaign.subject import Chunk, Done, Finding, Part, Suspect
 from hlo.errors import ArgumentError, Error
 
 
@@ -24,7 +24,7 @@ from hlo.errors import ArgumentError, Error
 class Numbers:
     """Example k of chunk n is the number n * size + k. ``deadly`` end their process, ``odd`` ones
     are found; ``raised`` ones raise an exception; ``killed`` are whole chunks that end it where
-    they are asked as one."""
+    they are asked as one, ``fatal`` ones end it where they are reduced."""
 
     seed: int = 0
     size: int = 4
@@ -32,6 +32,7 @@ class Numbers:
     odd: tuple[int, ...] = ()
     killed: tuple[int, ...] = ()
     raised: tuple[int, ...] = ()
+    fatal: tuple[int, ...] = ()
     memory = None
 
     @property
@@ -48,12 +49,12 @@ class Examiner:
     numbers: Numbers
     done: Done
 
-    def chunk(self, number: int, only: int | None = None) -> Chunk:
-        if only is None and number in self.numbers.killed:
+    def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
+        assert examples is not None
+        if len(examples) > 1 and number in self.numbers.killed:
             os.kill(os.getpid(), signal.SIGKILL)
-        found = Chunk()
-        for example in range(self.numbers.size) if only is None else [only]:
-            value = number * self.numbers.size + example
+        for example in examples:
+            found, value = Chunk(), number * self.numbers.size + example
             if value in self.numbers.deadly:
                 os.abort()
             if value in self.numbers.raised:
@@ -63,9 +64,14 @@ class Examiner:
             found.count("seen", [str(value)])
             if value in self.numbers.odd:
                 found.suspects.append(Suspect("numbers", f"is {value % 10}", "odd", example))
-        return found
+            yield Part({example}, found)
+
+    def unreduced(self, suspect: Suspect) -> Finding:
+        return Finding(suspect.kind, suspect.kind[-1], frozenset(), partial(_write, "unreduced"))
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
+        if number * self.numbers.size + suspect.example in self.numbers.fatal:
+            os.abort()
         digit = suspect.kind[-1]
         return Finding(suspect.kind, digit, frozenset(), partial(_write, digit))
 

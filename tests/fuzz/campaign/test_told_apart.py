@@ -21,7 +21,7 @@ from fuzz.campaign.findings import Origin
 from fuzz.campaign.oracle_examiner import OracleExaminer
 from fuzz.campaign.plan import Plan, cases
 from fuzz.campaign.program_findings import reduced_case
-from fuzz.campaign.subject import Chunk, Finding, Suspect, Told
+from fuzz.campaign.subject import Chunk, Finding, Part, Suspect, Told, whole
 from fuzz.judge.blame import alone, blamed
 from fuzz.judge.failure import CRASH, Against, Failure, Judged, WrongStep
 from fuzz.oracles import ORACLES, Difference, Outcome
@@ -140,7 +140,7 @@ def test_what_leaves_the_same_alone_is_not_reduced_again(
     examples = [Case(_module(text), arrays) for text in texts]
     monkeypatch.setattr(oracle_examiner, "reduced_case", kept)
     examiner = OracleExaminer(lambda number: examples, {"xla": judging(Against(run, XLA_CPU))})
-    for suspect in examiner.chunk(0).suspects:
+    for suspect in whole(examiner.chunk(0)).suspects:
         if not findings.is_known(tmp_path, suspect):
             small = examiner.reduced(suspect, 0, 20.0)
             findings.keep(tmp_path, "xla", small, Origin(0, 0, suspect.example), suspect.isolated)
@@ -197,7 +197,7 @@ def test_each_instruction_that_is_wrong_is_told() -> None:
   ROOT r = (f32[2], f32[2]) tuple(n, z)""")
     case = Case(module, (np.array([0.5, 2], np.float32), np.array([True, False])))
     examiner = OracleExaminer(lambda number: [case], {"xla": judging(Against(run, XLA_CPU))})
-    found = examiner.chunk(0)
+    found = whole(examiner.chunk(0))
     assert found.counts["xla: violated"] == 1
     told = [suspect.isolated.blamed for suspect in found.suspects if suspect.isolated is not None]
     assert told == ["power(f32) -> f32", "power(f32, constant f32) -> f32"]
@@ -225,7 +225,7 @@ def test_what_fails_with_constants_as_with_arguments_is_one_suspect() -> None:
     both = {"xla": of, "xla-constants": constants}
     for oracles, operand in (([*both], "f32"), ([*both][::-1], "constant f32")):
         properties = {name: both[name] for name in oracles}
-        found = OracleExaminer(lambda number: examples, properties).chunk(0)
+        found = whole(OracleExaminer(lambda number: examples, properties).chunk(0))
         assert found.counts["xla-constants: violated"] == found.counts["xla: violated"] == 1
         (told,) = [one.isolated for one in found.suspects]
         assert told is not None and told.blamed == f"power({operand}) -> f32"
@@ -297,8 +297,11 @@ def test_siblings_of_known_findings_get_less_time(
     told += ["power(s32, constant s32) -> s32", "convert(s32) -> u16"]
 
     class Planted:
-        def chunk(self, number: int, only: int | None = None) -> Chunk:
-            return Chunk(suspects=[_suspect(blamed) for blamed in told])
+        def chunk(self, number: int, examples: Sequence[int] | None = None) -> Iterator[Part]:
+            yield Part({0}, Chunk(suspects=[_suspect(blamed) for blamed in told]))
+
+        def unreduced(self, suspect: Suspect) -> Finding:
+            return Finding(suspect.kind, "", frozenset(), lambda folder: None)
 
         def reduced(self, suspect: Suspect, number: int, most: float) -> Finding:
             assert suspect.isolated is not None
@@ -375,7 +378,7 @@ def test_what_fails_in_another_way_each_time_is_not_flaky(
     def fails(asked: Sequence[Case]) -> list[Outcome]:
         return [Difference(f"other bits {next(calls)}", ""), *[None] * (len(asked) - 1)]
 
-    oracle = stateless("planted", "always", fails)
+    oracle = stateless("planted", "always", fails, together=True)
     monkeypatch.setitem(ORACLES, "planted", replace(oracle, runs_c=False))
     plan = Plan(3, ("planted",), 3)
     work(tmp_path, plan, range(1), 5.0)

@@ -14,6 +14,7 @@ from fuzz.campaign import findings, local
 from fuzz.campaign.findings import Origin
 from fuzz.campaign.oracle_examiner import OracleExaminer
 from fuzz.campaign.plan import Plan
+from fuzz.campaign.subject import whole
 from fuzz.oracles import ORACLES, Difference, parsing
 from fuzz.oracles.parsing import texts
 from fuzz.peers.xla import Answer
@@ -80,7 +81,7 @@ def test_crashes_of_the_parser_without_a_place_are_told_apart(
     cases = [Case(_CASE.module, (np.zeros(1),) * n) for n in range(len(drawn))]
     with parsing.xla_parses() as of:
         examiner = OracleExaminer(lambda number: cases, {"xla-parses": of})
-        for suspect in examiner.chunk(0).suspects:
+        for suspect in whole(examiner.chunk(0)).suspects:
             assert not findings.is_known(tmp_path, suspect)
             small = examiner.reduced(suspect, 0, 5.0)
             findings.keep(tmp_path, "xla-parses", small, Origin(0, 0, suspect.example))
