@@ -87,18 +87,18 @@ def _how(command: str | None, is_refused: bool) -> Iterator[str]:
             " and async instructions are inlined, and layouts left out."
         )
         yield ""
+    name = TAKEN if is_refused else "reduced.hlo"
+    check = ("hlo", "check", name, "--args", "arguments.npz", "--against")
     if command is None:
-        name = TAKEN if is_refused else "reduced.hlo"
         yield (
             f"`python reproduce.py` in this folder runs `{name}` with jaxlib alone; its exit"
-            " status is 1 as long as the failure is there. With hlo-oracle: `hlo check reduced.hlo"
-            " --args arguments.npz --against xla`."
+            f" status is 1 as long as the failure is there. With hlo-oracle: `{' '.join(check)}"
+            " xla`."
         )
         return
     yield "With hlo-oracle, the exit status is 1 as long as the failure is there:"
     yield ""
-    words = ("check", "reduced.hlo", "--args", "arguments.npz", "--against", command)
-    yield from _fenced(shlex.join(("hlo", *words)))
+    yield from _fenced(shlex.join((*check, command)))
 
 
 def _code(text: str) -> str:

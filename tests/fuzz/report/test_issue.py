@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,27 @@ def test_the_title_names_the_compiler(command: str | None, budget: Budget, name:
     assert failure is not None
     text = issue(Report(_MODULE, (_X,), Judged(failure, budget, command), b"", (_X,)), {})
     assert text.startswith(f"# {name}: wrong result of `abs`\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "against"),
+    [
+        (None, "xla"),
+        ("pjrt:/opt/vendor/chip.so", "pjrt:/opt/vendor/chip.so"),
+        ("/opt/compiler", "/opt/compiler"),
+    ],
+)
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_what_is_checked_is_the_program_that_the_compiler_takes(
+    command: str | None, against: str, is_refused: bool
+) -> None:
+    failure = Against(lambda text, arrays: Answer((_X + 1,)), XLA_CPU).failure(_MODULE, (_X,))
+    assert failure is not None
+    failure = replace(failure, taken=_MODULE if is_refused else None)
+    text = issue(Report(_MODULE, (_X,), Judged(failure, XLA_CPU, command), b"", (_X,)), {})
+    name = "taken.hlo" if is_refused else "reduced.hlo"
+    assert f"hlo check {name} --args arguments.npz --against {against}" in text
+    assert text.count("hlo check") == 1
 
 
 @pytest.mark.parametrize(
