@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -69,13 +69,29 @@ class Comparison:
         return "\n".join((f"{names}: {said}{time_}", *below))
 
 
+def names(files: Sequence[str]) -> list[str]:
+    """Name the program of each file: two files are one program, more are by their names up to the
+    first dot. Raises Error if no two are."""
+    if len(files) == 2:
+        return [program_name(Path(files[0]))] * 2
+    found = [program_name(Path(file)) for file in files]
+    if len(set(found)) == len(found):
+        raise Error(
+            f"--same: there is nothing to compare among {len(files)} files: give two, or some of"
+            " one name up to the first dot, as model.before.hlo and model.after.hlo"
+            if len(files) > 1
+            else f"--same: there is nothing to compare {files[0]} with: give a second file"
+        )
+    return found
+
+
 def compared(jobs: list[Job], rows: list[Row]) -> Iterator[Comparison]:
     """Compare each further file of a program with the first one; files that did not run are left
     out."""
     files: dict[str, list[_Outputs]] = defaultdict(list)
-    for job, row in zip(jobs, rows, strict=True):
+    for name, job, row in zip(names([job.file for job in jobs]), jobs, rows, strict=True):
         if job.save is not None and Path(job.save).exists():
-            files[program_name(Path(job.file))].append(_Outputs(job, row, Path(job.save)))
+            files[name].append(_Outputs(job, row, Path(job.save)))
     for first, *others in files.values():
         for other in others:
             yield _comparison(first, other)

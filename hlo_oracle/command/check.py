@@ -46,7 +46,7 @@ from hlo_oracle.program_paths import (
     program_name,
 )
 from hlo_oracle.progress_line import ProgressLine, length, progress_line
-from hlo_oracle.same_program import Comparison, compared, summary
+from hlo_oracle.same_program import Comparison, compared, names, summary
 from hlo_oracle.terminal import one_line, printable
 from interp.envelope.budget import BUDGETS, named
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN
@@ -84,8 +84,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--same",
         action="store_true",
-        help="also judge whether files of one name up to the first dot are one program, but for"
-        " roundings: equal, within what is legal, outside (proven different) or undetermined",
+        help="also judge whether two files, or those of one name up to the first dot, are one"
+        " program, but for roundings: equal, within what is legal, outside (proven different) or"
+        " undetermined",
     )
     parser.add_argument(
         "--against",
@@ -168,8 +169,7 @@ def _once_with_sums(jobs: list[Job]) -> list[Job]:
     with it."""
     seen: set[str] = set()
     once = []
-    for job in jobs:
-        name = program_name(Path(job.file))
+    for name, job in zip(names([job.file for job in jobs]), jobs, strict=True):
         once.append(replace(job, with_sums=name not in seen))
         seen.add(name)
     return once

@@ -58,6 +58,43 @@ def test_verdicts(
     assert bool(found["reasons"]) == (kind == "undetermined")
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_two_files_are_compared_whatever_their_names(
+    as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / "before.hlo", tmp_path / "after.hlo"]
+    for file, root in zip(files, ("add(x, y)", "subtract(x, y)"), strict=True):
+        file.write_text(PRODUCTS.format(root=root))
+    words = ["check", "--no-c", "--same", *map(str, files), *["--json"] * as_json]
+    assert main(words) == 1
+    said = capsys.readouterr().out
+    if as_json:
+        assert json.loads(said.splitlines()[-1])["kind"] == "outside"
+    else:
+        assert "before.hlo and after.hlo: DIFFERENT" in said
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "nothing to compare {}/p0.hlo with: give a second file"),
+        (3, "nothing to compare among 3 files: give two, or some of one name up to the first dot"),
+    ],
+)
+def test_without_a_pair_there_is_an_error(
+    count: int,
+    said: str,
+    options: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for n in range(count):
+        (tmp_path / f"p{n}.hlo").write_text(PRODUCTS.format(root="add(x, y)"))
+    assert main(["check", "--no-c", "--same", str(tmp_path), *options]) == 2
+    assert said.format(tmp_path) in capsys.readouterr().err
+
+
 def test_what_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     roots = {
         "p": "subtract(xyz, yzx)",
