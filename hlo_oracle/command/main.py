@@ -25,6 +25,8 @@ SUBCOMMANDS = {
     "triage": "judge many programs, and group those that a compiler gets wrong by their cause.",
     "fuzz": "draw programs, ask oracles about each, reduce what violates one.",
     "reduce": "the few lines of a program that make a command, or an oracle, see a failure.",
+    "verify": "whether files are valid programs, without evaluating them.",
+    "format": "a program as text in the form of one of XLA's printers, or in one of our own.",
     "opt": "the passes of a pipeline over a program, as text.",
     "emit": "a program as C for a target, without running it.",
     "explain": "the kernels of a program: what each does, why it is one, what limits it.",
