@@ -18,6 +18,7 @@ from hlo.ops.constraints import (
 from hlo.ops.permuted_slices import repetitions, require_slices
 from hlo.ops.replica_groups import require_groups, require_pairs
 from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs
+from hlo.summary import counted
 from hlo.types import (
     TOKEN,
     U32,
@@ -50,7 +51,7 @@ def _results(label: str, shape: Shape, count: int) -> list[ArrayShape]:
     """Return the declared results of ``count`` operands: an array for one, a tuple of as many
     else."""
     found = shape.elements if isinstance(shape, TupleShape) and count > 1 else (shape,)
-    require(label, len(found) == count, f"{count} operands, results {shape}")
+    require(label, len(found) == count, f"{counted(count, 'operand')}, results {shape}")
     return arrays(label, found, "result")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hlo.summary import counted
 from hlo.types import TOKEN, ArrayShape, ElementType, Shape, TupleShape, compatible
 from hlo.walk import Callee
 
@@ -81,10 +82,11 @@ def called_on(
     """Require that the computation takes these arguments and returns these results (several as a
     tuple), compared by ``alike``. With ``folds``, a single result may also be a tuple of one."""
     name, parameters = callee.computation.name, callee.computation.parameters
+    passed = f"{len(arguments)} {'is' if len(arguments) == 1 else 'are'}"
     require(
         label,
         len(parameters) == len(arguments),
-        f"{name} has {len(parameters)} parameters, {len(arguments)} are passed",
+        f"{name} has {counted(len(parameters), 'parameter')}, {passed} passed",
     )
     for number, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
         if not alike(parameter.shape, argument):

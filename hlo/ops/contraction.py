@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window, WindowDimension
 from hlo.ops.constraints import array, arrays, distinct_dimensions, require
 from hlo.sparse_operands import dense_shape, of_operands
+from hlo.summary import counted
 from hlo.types import BF16, ArrayShape, ElementType, bounded, is_bounded
 
 __all__ = ["convolution", "dot", "ragged_dot", "scaled_dot"]
@@ -207,8 +208,9 @@ def convolution(
     require("C4", not is_bounded(right, outer), f"output features of {right} are bounded")
     dynamic = {labels.output_batch: is_bounded(left, labels.input_batch)}
     sides = zip(labels.output_spatial, labels.input_spatial, labels.kernel_spatial, strict=True)
-    for (output, d, k), dimension in zip(sides, window.dimensions, strict=True):
-        dims[output] = window_positions("C3", left.dims[d], dimension)
+    numbered = zip(sides, enumerate(window.dimensions), strict=True)
+    for (output, d, k), (number, dimension) in numbered:
+        dims[output] = window_positions("C3", left.dims[d], number, dimension)
         dynamic[output] = is_bounded(left, d) or is_bounded(right, k)
     element_type = _result_type(shape)
     places = range(rank)
@@ -243,7 +245,8 @@ def _dense(
             fits = places.element_type.is_integer and places.dims == shape.dims
             require("C7", fits and not places.is_dynamic, message)
     rest = sorted({*range(2, 2 + len(indices))}.difference(named))
-    message = f"{2 + len(indices)} operands, 2 are needed, and those that an idx= names: not {rest}"
+    given = counted(2 + len(indices), "operand")
+    message = f"{given}, 2 are needed, and those that an idx= names: not {rest}"
     require("operands", not rest, message)
     require("C7", len(set(named)) == len(named), "one array of indices for two operands")
     return found
@@ -273,11 +276,20 @@ def _groups(
     return batch // batch_groups, outer
 
 
-def window_positions(label: str, extent: int, dimension: WindowDimension) -> int:
-    """Return the number of positions of a window along a dimension."""
-    steps = (dimension.stride, dimension.base_dilation, dimension.window_dilation)
-    positive = min(dimension.size, *steps) > 0
-    require(label, positive, f"{dimension}: size, stride and dilations must be positive")
+_POSITIVE = {
+    "size": "size",
+    "stride": "stride",
+    "base_dilation": "lhs_dilate",
+    "window_dilation": "rhs_dilate",
+}  # of a window's dimension, by the names that texts have
+
+
+def window_positions(label: str, extent: int, number: int, dimension: WindowDimension) -> int:
+    """Return the number of positions of a window along its dimension of this number."""
+    for name, written in _POSITIVE.items():
+        value = getattr(dimension, name)
+        message = f"{written}={value} of window dimension {number} is not positive"
+        require(label, value > 0, message)
     base = (extent - 1) * dimension.base_dilation + 1 if extent else 0
     padded = base + dimension.padding_low + dimension.padding_high
     cut = f"pad={dimension.padding_low}_{dimension.padding_high} takes more than there is of {base}"

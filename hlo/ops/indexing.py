@@ -20,6 +20,7 @@ from hlo.ops.constraints import (
     still_bounded,
 )
 from hlo.ops.element_types import require_element_type
+from hlo.summary import counted
 from hlo.types import PRED, S32, ArrayShape, Shape, TupleShape, bounded
 from hlo.walk import Callee
 
@@ -158,7 +159,8 @@ def scatter(
     indices and of windows within the operands; C4: to_apply takes 2N scalars and gives N; C5:
     batching dimensions match in size."""
     odd = len(operands) % 2 == 1 and len(operands) >= 3
-    require("C1", odd, f"{len(operands)} operands are not N operands, indices and N updates")
+    given = counted(len(operands), "operand")
+    require("C1", odd, f"{given}: not N operands, indices and N updates")
     shapes = arrays("C1", operands)
     half = len(shapes) // 2
     inputs, indices, updates = shapes[:half], shapes[half], shapes[half + 1 :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hlo.ops.constraints import array, arrays, require
 from hlo.ops.element_types import require_element_type
+from hlo.summary import counted
 from hlo.types import U64, ArrayShape, Shape, TupleShape
 
 __all__ = ["rng", "rng_bit_generator", "rng_get_and_update_state"]
@@ -17,7 +18,7 @@ def rng(*operands: ArrayShape, distribution: str, shape: ArrayShape) -> ArraySha
     result = array("C2", shape, "result")
     known = distribution in ("rng_uniform", "rng_normal")
     require("C1", known, f"distribution={distribution}: rng_uniform or rng_normal")
-    require("C2", len(operands) == 2, f"{len(operands)} operands, two are needed")
+    require("C2", len(operands) == 2, f"{counted(len(operands), 'operand')}, two are needed")
     for operand in arrays("C2", operands):
         fits = not operand.rank and operand.element_type is result.element_type
         require("C2", fits, f"{operand} is no scalar of the type of {result}")

@@ -87,10 +87,15 @@ def reduce_window(
     inputs, inits = _halves(operands)
     count = len(window.dimensions) == inputs[0].rank
     require("C2", count, f"{len(window.dimensions)} window dimensions for {inputs[0]}")
-    pairs = list(zip(inputs[0].dims, window.dimensions, strict=True))
-    dims = tuple(window_positions("C3", extent, dimension) for extent, dimension in pairs)
+    dims = _window_positions("C3", inputs[0], window)
     _accumulating("C4", to_apply, inits)
     return _bundled(to_apply, [bounded(one.element_type, dims, one.dynamic) for one in inputs])
+
+
+def _window_positions(label: str, shape: ArrayShape, window: Window) -> tuple[int, ...]:
+    """Return the number of positions of a window along each dimension of an array."""
+    numbered = enumerate(zip(shape.dims, window.dimensions, strict=True))
+    return tuple(window_positions(label, extent, n, d) for n, (extent, d) in numbered)
 
 
 def select_and_scatter(
@@ -109,8 +114,7 @@ def select_and_scatter(
     require("C1", len(types) == 1 and not start.rank, f"{values}, {updates} and {start}")
     count = len(window.dimensions) == values.rank
     require("C2", count, f"{len(window.dimensions)} window dimensions for {values}")
-    pairs = zip(values.dims, window.dimensions, strict=True)
-    dims = tuple(window_positions("C2", extent, dimension) for extent, dimension in pairs)
+    dims = _window_positions("C2", values, window)
     wanted = ArrayShape(values.element_type, dims)
     require("C2", updates.dims == dims, f"source {updates}, the windows make {wanted}")
     element = ArrayShape(values.element_type)

@@ -86,8 +86,7 @@ def _read_tuple(shape: TupleShape, text: str) -> Literal:
         raise LiteralError("expected nothing behind a tuple constant", end + 1)
     fields = parts(text, start + 1, end)
     if len(fields) != len(shape.elements):
-        message = f"expected {len(shape.elements)} elements for {shape}, found {len(fields)}"
-        raise LiteralError(message, start)
+        raise LiteralError(_count(len(shape.elements), "", shape, len(fields)), start)
     values = []
     for (first, last), element in zip(fields, shape.elements, strict=True):
         try:
@@ -162,7 +161,12 @@ def _check_row(shape: ArrayShape, tokens: list[str], before: int, start: int) ->
     wanted = (shape.dims[-1] if shape.rank else 1) if shape.elements else 0
     if found != wanted:
         in_row = " in each row" if shape.rank > 1 else ""
-        raise LiteralError(f"expected {wanted} elements{in_row} for {shape}, found {found}", start)
+        raise LiteralError(_count(wanted, in_row, shape, found), start)
+
+
+def _count(wanted: int, where: str, shape: Shape, found: int) -> str:
+    # Without separators of thousands: these are numbers of the text.
+    return f"expected {wanted} element{'s' * (wanted != 1)}{where} for {shape}, found {found}"
 
 
 def _place(element_type: ElementType, text: str, number: int) -> int:

@@ -53,6 +53,7 @@ def parse(text: str) -> Module:
         raise ArgumentError(
             f"parse reads a str, not {type(text).__name__}: hlo_oracle.load reads files and bytes"
         )
+    text = text.removeprefix("\ufeff")  # a byte order mark, as editors of Windows leave it
     with _no_collection():
         return _ModuleReader(source_of(text)).module()
 

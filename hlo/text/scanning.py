@@ -22,6 +22,7 @@ _IN_QUOTES = r'"[^"\n]*+"'
 # A name as a text has it: %name, name, or name: (which XLA's lexer takes for one token, as %name).
 NAME = rf"(?:%(?:{_BARE}|{_IN_QUOTES})|{_BARE}:?+|{_IN_QUOTES})"
 
+_CLOSED_STRING = pattern(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""", re.S)
 _TOKEN = pattern(rf"[()\[\]{{}},]|{_STRING}|->", re.S)
 _COMMENT_START = pattern(r"/(?=[/*])")
 _COMMENT_OR_STRING = pattern(
@@ -58,10 +59,25 @@ def closing(text: str, start: int) -> int:
                 raise Unbalanced(f"brackets nested deeper than {_DEEPEST}", match.start())
         elif token in ")]}":
             if stack.pop() != token:
-                raise Unbalanced(f"unexpected {token!r}", match.start())
+                raise _unclosed_string(text, start, match.start()) or Unbalanced(
+                    f"unexpected {token!r}", match.start()
+                )
             if not stack:
                 return match.start()
-    raise Unbalanced(f"nothing closes this {text[start]!r}", start)
+    raise _unclosed_string(text, start, len(text)) or Unbalanced(
+        f"nothing closes this {text[start]!r}", start
+    )
+
+
+def _unclosed_string(text: str, start: int, end: int) -> Unbalanced | None:
+    """Return the error of a string that hides what closes a bracket, None if there is none: one
+    without an end, or that takes another line, as strings of HLO texts do not where they are
+    right."""
+    for match in _TOKEN.finditer(text, start, end):
+        token = match[0]
+        if token[0] in "\"'" and ("\n" in token or not _CLOSED_STRING.fullmatch(token)):
+            return Unbalanced("nothing closes this string", match.start())
+    return None
 
 
 def parts(text: str, start: int, end: int) -> list[tuple[int, int]]:

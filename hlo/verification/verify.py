@@ -14,6 +14,7 @@ from hlo.errors import ArgumentError, VerifyError
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import EXCHANGES, having
 from hlo.ops.constraints import Violation
+from hlo.summary import counted
 from hlo.types import UNBOUNDED, Shape, compatible, leaves, same_bounds
 from hlo.verification.annotations import annotation_faults, is_ruled
 from hlo.verification.async_chains import LINKS, Agreements, Fault, chain_faults
@@ -163,7 +164,9 @@ class _Checker:
             if number in taken:
                 raise self._error(instruction, "parameters", f"parameter({number}) twice")
             if not 0 <= number < len(found):
-                message = f"parameter({number}) of {len(found)} parameters: numbers start at 0"
+                message = (
+                    f"parameter({number}) of {counted(len(found), 'parameter')}: numbers start at 0"
+                )
                 raise self._error(instruction, "parameters", message)
             taken.add(number)
 
@@ -240,8 +243,8 @@ def _arity(name: str, instruction: Instruction) -> None:
     attributes, required, least, most = _schema(name)
     count = len(instruction.operands)
     if count < least or (most is not None and count > most):
-        wanted = str(least) if most is not None else f"at least {least}"
-        raise Violation("operands", f"{count} operands, {wanted} are needed")
+        wanted = f"{'' if most is not None else 'at least '}{least} {'is' if least == 1 else 'are'}"
+        raise Violation("operands", f"{counted(count, 'operand')}, {wanted} needed")
     for attribute in instruction.attributes:
         if attribute not in attributes:
             allowed = ", ".join(sorted(attributes)) or "none"

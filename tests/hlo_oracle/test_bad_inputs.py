@@ -128,7 +128,7 @@ ROWS = [
     ),
     Row(
         "run many.hlo",
-        """hlo: many.hlo:5: %sum = add, operands: 1 operands, 2 are needed
+        """hlo: many.hlo:5: %sum = add, operands: 1 operand, 2 are needed
     ROOT sum = f32[3] add(x)    where x = f32[3] parameter(0)
     operands: as many operands as the opcode takes, each defined above""",
     ),
@@ -160,8 +160,8 @@ ROWS = [
     # usage
     Row(
         "",
-        "hlo: a command is missing: run, check, bisect, report, triage, fuzz, reduce, opt, emit,"
-        " explain, graph, index, completion",
+        "hlo: a command is missing: run, check, bisect, report, triage, fuzz, reduce, verify,"
+        " format, opt, emit, explain, graph, index, completion",
     ),
     Row("fuz", "hlo: there is no command 'fuz'; did you mean hlo fuzz?"),
     Row("run add.hlo --sed=3", "hlo run: what is '--sed=3'? Did you mean --seed?"),

@@ -43,7 +43,7 @@ def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
         dimension = replace(dimension, padding_low=low, padding_high=high)
         room //= dimension.size
         chosen.append(dimension)
-        places.append(window_positions("drawn", extent, dimension))
+        places.append(window_positions("drawn", extent, number, dimension))
     if nonzero(places) > MOST_ELEMENTS:
         chosen, places = [WindowDimension(1)] * shape.rank, list(shape.dims)
     element_type = shape.element_type

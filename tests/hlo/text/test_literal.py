@@ -67,7 +67,7 @@ def test_values(name: str, dims: tuple[int, ...], text: str, expected: object) -
         ("f32", (2,), "1,2", "expected braces", 0),
         ("f32", (2,), "{1} 2", "expected braces", 0),
         ("f32", (), "{1}", "expected no braces", 0),
-        ("f32", (), "", "expected 1 elements for f32[], found 0", 0),
+        ("f32", (), "", "expected 1 element for f32[], found 0", 0),
         ("f32", (2,), "{1, 2-3}", "expected a number", 4),
         ("f32", (3,), "{1, x, 3}", "expected a number", 4),
         ("f32", (10**12,), "{1}", "expected 1000000000000 elements", 0),

@@ -178,6 +178,36 @@ def test_operand_shapes_are_compared() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ('metadata={op_name="abc}', 43),
+        ("metadata={op_name='abc}", 43),
+        ('metadata={op_name="abc\\"}', 43),
+        ('metadata={op_name="abc\\', 43),
+        ('metadata={op_name="a" source_file="abc}', 59),
+        ('metadata={op_name="abc}\n  z = f32[2] negate(y), metadata={op_name="def"}', 43),
+    ],
+)
+def test_a_string_without_an_end_is_to_blame(text: str, column: int) -> None:
+    """Not the brace around it, whose end it hides; nor the last one of a text, if it begins where
+    another should end."""
+    with pytest.raises(hlo.ParseError) as caught:
+        entry(f"  y = f32[2] negate(x), {text}")
+    assert caught.value.message == "nothing closes this string"
+    assert caught.value.column == column and "negate(x)" in caught.value.source
+
+
+def test_a_string_of_two_lines_is_one() -> None:
+    found = last('  y = f32[2] negate(x), metadata={op_name="a\nb"}')
+    assert "a\nb" in found.annotations["metadata"]
+
+
+def test_a_byte_order_mark_is_skipped() -> None:
+    text = "HloModule m\nENTRY e { ROOT x = f32[2] parameter(0) }"
+    assert hlo.parse("\ufeff" + text) == hlo.parse(text)
+
+
+@pytest.mark.parametrize(
     ("body", "message"),
     [
         ("  y = f32[2] negate(x), dimensions={0}, dimensions={0}", "given twice"),

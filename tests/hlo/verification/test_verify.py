@@ -232,3 +232,51 @@ ENTRY main {{
     else:
         with pytest.raises(hlo.VerifyError, match="%b = slice, C"):
             hlo.verify(module)
+
+
+_ADD = "sum { x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = f32[] add(x, y) }\n"
+_ONE = "one { ROOT x = f32[] parameter(0) }\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("ROOT r = f32[3] add(a)", "operands: 1 operand, 2 are needed"),
+        ("ROOT r = f32[3] add(a, a, a)", "operands: 3 operands, 2 are needed"),
+        ("ROOT r = f32[3] negate(a, a)", "operands: 2 operands, 1 is needed"),
+        ("ROOT r = (f32[3]) tuple(b)", "parameter(9) of 2 parameters: numbers start at 0"),
+        (
+            "ROOT r = f32[3] map(a, a), dimensions={0}, to_apply=one",
+            "C3: one has 1 parameter, 2 are passed",
+        ),
+        (
+            "ROOT r = f32[3] map(a), dimensions={0}, to_apply=sum",
+            "C3: sum has 2 parameters, 1 is passed",
+        ),
+        *(
+            (
+                f"ROOT r = f32[3] reduce-window(a, i), to_apply=sum, window={{{window}}}",
+                f"C3: {said} of window dimension 0 is not positive",
+            )
+            for window, said in [
+                ("size=2 stride=0", "stride=0"),
+                ("size=0", "size=0"),
+                ("size=2 lhs_dilate=0", "lhs_dilate=0"),
+                ("size=2 rhs_dilate=0", "rhs_dilate=0"),
+            ]
+        ),
+    ],
+)
+def test_messages_count_and_name(body: str, said: str) -> None:
+    parameter = "b = f32[3] parameter(9)\n" if "tuple(b)" in body else ""
+    text = f"HloModule m\n{_ADD}{_ONE}ENTRY e {{\na = f32[3] parameter(0)\n{parameter}"
+    module = hlo.parse(f"{text}i = f32[] constant(0)\n{body} }}")
+    with pytest.raises(hlo.VerifyError) as caught:
+        hlo.verify(module)
+    assert said in str(caught.value)
+
+
+def test_a_parameter_of_one_is_told_in_the_singular() -> None:
+    module = hlo.parse("HloModule m\nENTRY e { ROOT a = f32[3] parameter(9) }")
+    with pytest.raises(hlo.VerifyError, match="of 1 parameter: numbers start at 0"):
+        hlo.verify(module)
