@@ -197,6 +197,12 @@ def test_a_string_without_an_end_is_to_blame(text: str, column: int) -> None:
     assert caught.value.column == column and "negate(x)" in caught.value.source
 
 
+def test_a_string_without_an_end_on_the_last_line_is_to_blame() -> None:
+    text = 'HloModule m\nENTRY e { x = f32[] parameter(0), metadata={op_name="abc} }'
+    with pytest.raises(hlo.ParseError, match="2:53: nothing closes this string"):
+        hlo.parse(text)
+
+
 def test_a_string_of_two_lines_is_one() -> None:
     found = last('  y = f32[2] negate(x), metadata={op_name="a\nb"}')
     assert "a\nb" in found.annotations["metadata"]
