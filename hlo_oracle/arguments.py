@@ -11,7 +11,7 @@ drawn in this order by one ``numpy.random.default_rng(seed)`` and cast to dtype.
 sum and the sum of magnitudes of each result, accumulated in float64, as XLA computed them on a CPU.
 
 Rank r of several draws with the seed plus r. In a file of arrays ``x@1`` is the argument ``x`` of
-rank 1, and ``x`` that of every rank without its own. Unnamed arrays are those of rank 0, of rank 1
+rank 1, and ``x`` that of every rank without its own. Numbered arrays are those of rank 0, of rank 1
 and so on; or of every rank, if they are no more than one rank takes.
 """
 
@@ -41,7 +41,7 @@ from hlo.types import (
     leaves,
 )
 from hlo.values import Array, Value, placed_arrays, unflattened
-from hlo_oracle import option_types
+from hlo_oracle import named_arrays, option_types
 from hlo_oracle.program_paths import program_name
 from interp.exact.conversion import converted
 from interp.values import conforms
@@ -77,8 +77,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--args",
         type=option_types.path,
         metavar="FILE.npz",
-        help="arrays by name (of a tuple t: t{0}, t{1,0}, …) or in order; a FILE.npy is that of"
-        " the first parameter",
+        help="arrays by the parameters' names (x is also x.1; of a tuple t: t{0}, t{1,0}, …), or in"
+        " order as arr_0, arr_1, …; a FILE.npy is that of the first parameter",
     )
     source.add_argument(
         "--recipe",
@@ -305,7 +305,8 @@ def _declared(module: Module) -> list[_Declared]:
 def from_archive(
     module: Module, path: Path, size: int = 1, *, cast: bool = False
 ) -> tuple[tuple[Value, ...], ...]:
-    """Read an ``.npz`` for each rank: by parameter names if it has them all, else in order.
+    """Read an ``.npz`` for each rank: by parameter names if it has them all, else by the numbers
+    that its arrays have for names (:mod:`hlo_oracle.named_arrays`).
 
     A tuple is given by its arrays: in order, or as ``name{1,0}``. Bounded dimensions have their
     actual sizes. ``cast`` converts arrays whose type is only wider or narrower than the
@@ -313,10 +314,11 @@ def from_archive(
     another number of arrays.
     """
     arrays, declared = archive.read(path), _declared(module)
+    names = [d.name for d in declared]
     shapes = [parameter.shape for parameter in module.entry.parameters]
     each = []
     for rank in range(size):
-        chosen = _of_rank(path, declared, arrays, (rank, size))
+        chosen = named_arrays.of_rank(path, names, arrays, rank, size)
         if len(chosen) != len(declared):
             raise ArgumentError(
                 f"{path}: {len(declared)} arguments are expected, {len(chosen)} were given"
@@ -348,27 +350,3 @@ def _widened(path: Path, declared: _Declared, array: Array, cast: bool) -> Array
         first = array[~np.asarray(fits)].flat[0]
         raise ArgumentError(f"{name}: {first} does not fit into {target}")
     return found
-
-
-# Names of arrays in order, as NumPy gives them, and as campaigns and recordings do.
-_IN_ORDER = ("arr_", "p")
-
-
-def _of_rank(
-    path: Path, declared: Sequence[_Declared], arrays: dict[str, Array], of: tuple[int, int]
-) -> Sequence[Array]:
-    """Choose the arrays of a rank of several: by name if they all have one, else in order.
-
-    Raises ArgumentError if some have: the others are misspelt, or of another program.
-    """
-    (rank, size), count = of, len(declared)
-    named = [arrays.get(f"{d.name}@{rank}", arrays.get(d.name)) for d in declared]
-    chosen = [array for array in named if array is not None]
-    if len(chosen) == count:
-        return chosen
-    is_numbered = any(list(arrays) == [f"{a}{n}" for n in range(len(arrays))] for a in _IN_ORDER)
-    if chosen and len(arrays) >= count and not is_numbered:
-        missing = ", ".join(d.name for d, a in zip(declared, named, strict=True) if a is None)
-        raise ArgumentError(f"{path}: {missing} is missing; there are {', '.join(arrays)}")
-    chosen = list(arrays.values())
-    return chosen[rank * count : (rank + 1) * count] if len(chosen) == size * count else chosen

@@ -21,7 +21,14 @@ from hlo.errors import ArgumentError, Error, explained
 from hlo.io_errors import told
 from hlo.operating_system import keep_freed_memory, peak_memory
 from hlo.values import Value
-from hlo_oracle import arguments, own_process, peer_verdicts, rank_runs, recorded_sums
+from hlo_oracle import (
+    arguments,
+    named_arrays,
+    own_process,
+    peer_verdicts,
+    rank_runs,
+    recorded_sums,
+)
 from hlo_oracle.loading import programs
 from hlo_oracle.loading.programs import Program
 from hlo_oracle.recorded_results import budget_named, notes, recorded
@@ -208,7 +215,7 @@ def _judged(
         given = (
             program.results
             if job.results is None
-            else tuple(archive.read(Path(job.results)).values())
+            else named_arrays.results(Path(job.results), archive.read(Path(job.results)))
         )
         budget = budget_named(job.budget)
         run = recorded(program, given or ())

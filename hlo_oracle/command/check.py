@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results",
         type=option_types.path,
         metavar="FILE.npz",
-        help="judge these, that a compiler gave",
+        help="judge these, that a compiler gave: one array, or arr_0, arr_1, … in order",
     )
     parser.add_argument(
         "--budget",

@@ -95,7 +95,11 @@ ROWS = [
     Row(
         "run add.hlo --args cut.npz", "hlo: cut.npz: not a file of arrays: it is damaged or cut off"
     ),
-    Row("run add.hlo --args one.npz", "hlo: one.npz: 2 arguments are expected, 1 were given"),
+    Row(
+        "run add.hlo --args one.npz",
+        "hlo: one.npz: y is missing; there are x, where x, y are expected, or arr_0, arr_1, …"
+        " in this order",
+    ),
     Row(
         "run add.hlo --args long.npz",
         "hlo: add.hlo: parameter 0 (x): expected f32[3], got float32[4]",
