@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo.caller_values import as_given, described, require_count
 from hlo.errors import ArgumentError, CollectiveError, Error, Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.text.source_locations import located
@@ -31,7 +32,7 @@ from interp.ops.custom_call import registered
 from interp.planner import Fuel, Instead, Meaning, Planner, is_scalar
 from interp.prepared import Plan
 from interp.ranks import Rank, Ranks, ranks_of, running
-from interp.values import Value, as_arrays, conforms, copied, described, from_caller, mapped, own
+from interp.values import Value, as_arrays, conforms, copied, from_caller, mapped, own
 
 
 def evaluate(
@@ -265,13 +266,12 @@ def checked(entry: Computation, arrays: Sequence[Value]) -> tuple[Value, ...]:
     """Convert arguments to values; ArgumentError names the first that does not fit its
     parameter."""
     parameters = entry.parameters
-    if len(arrays) != len(parameters):
-        raise ArgumentError(f"{len(parameters)} arguments are expected, {len(arrays)} were given")
-    values = tuple(map(from_caller, arrays))
-    for number, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
-        if not conforms(value, parameter.shape):
-            raise ArgumentError(
-                f"parameter {number} ({parameter.name}): expected {parameter.shape},"
-                f" got {described(value)}"
-            )
-    return values
+    require_count(len(parameters), arrays)
+    values: list[Value] = []
+    for number, (parameter, given) in enumerate(zip(parameters, arrays, strict=True)):
+        what, shape = f"parameter {number} ({parameter.name})", parameter.shape
+        value = from_caller(as_given(what, given, shape))
+        if not conforms(value, shape):
+            raise ArgumentError(f"{what}: expected {shape}, got {described(given)}")
+        values.append(value)
+    return tuple(values)

@@ -14,9 +14,10 @@ import numpy as np
 from backend_c.native import dlpack
 from backend_c.native.cuda_driver import Device, DeviceMemory, events
 from backend_c.native.in_place import is_fixed
-from backend_c.native.marshalling import Memory, Value, described
+from backend_c.native.marshalling import Memory, Value
 from backend_c.native.marshalling import arguments as host_arguments
 from backend_c.render.translation_units import storage_type
+from hlo.caller_values import described, require_count
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.values import Array
@@ -145,8 +146,7 @@ def device_arguments(
 
     Raises ArgumentError for the first value that does not fit.
     """
-    if len(values) != len(parameters):
-        raise ArgumentError(f"{len(parameters)} arguments are expected, {len(values)} were given")
+    require_count(len(parameters), values)
     found: list[DeviceInput] = []
     for number, ((name, shape), value) in enumerate(zip(parameters, values, strict=True)):
         found += _inputs(device, f"parameter {number} ({name})", shape, value)

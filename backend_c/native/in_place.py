@@ -12,8 +12,9 @@ from typing import Any
 import cffi
 import numpy as np
 
-from backend_c.native.marshalling import Memory, Value, described
+from backend_c.native.marshalling import Memory, Value
 from backend_c.render.translation_units import storage_type
+from hlo.caller_values import described, require_count
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape, array_leaves
 from hlo.values import Array, require_no_mask
@@ -30,8 +31,7 @@ def bound_arguments(
 
     Raises ArgumentError for an array that would need one.
     """
-    if len(values) != len(parameters):
-        raise ArgumentError(f"{len(parameters)} arguments are expected, {len(values)} were given")
+    require_count(len(parameters), values)
     found = list[Memory]()
     for number, ((name, shape), value) in enumerate(zip(parameters, values, strict=True)):
         found += _memories(f"parameter {number} ({name})", shape, value, written=False)

@@ -14,9 +14,10 @@ import numpy as np
 
 from backend_c.native.recycled_memory import POOL
 from backend_c.render.translation_units import storage_type
+from hlo.caller_values import as_array, as_given, described, require_count
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape
-from hlo.values import Array, require_no_mask, unflattened, without_spare_bits
+from hlo.values import Array, unflattened, without_spare_bits
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
 
@@ -77,15 +78,13 @@ def assembled(shape: Shape, memories: Iterator[Memory]) -> Value:
 
 def arguments(parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]) -> Iterator[Memory]:
     """Convert one value for each parameter; raise ArgumentError for the first that does not fit."""
-    if len(values) != len(parameters):
-        raise ArgumentError(f"{len(parameters)} arguments are expected, {len(values)} were given")
+    require_count(len(parameters), values)
     for number, ((name, shape), value) in enumerate(zip(parameters, values, strict=True)):
+        what = f"parameter {number} ({name})"
         try:
-            yield from _buffers(shape, value)
+            yield from _buffers(shape, as_given(what, value, shape))
         except _ShapeMismatch:
-            raise ArgumentError(
-                f"parameter {number} ({name}): expected {shape}, got {described(value)}"
-            ) from None
+            raise ArgumentError(f"{what}: expected {shape}, got {described(value)}") from None
 
 
 class _ShapeMismatch(Exception):
@@ -103,7 +102,7 @@ def _buffers(shape: Shape, value: Value) -> Iterator[Memory]:
         if value is not None:
             raise _ShapeMismatch
     else:
-        array = _array(value)
+        array = as_array(value)
         if (
             array is None
             or array.dtype != shape.element_type.numpy
@@ -121,26 +120,3 @@ def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
         size <= min(bound, _MOST) if bounded else size == bound
         for size, bound, bounded in zip(dims, shape.dims, shape.dynamic, strict=True)
     )
-
-
-def _array(value: Value) -> Array | None:
-    """Convert anything that NumPy takes for an array; None for others, and for tuples."""
-    if value is None or isinstance(value, tuple):
-        return None
-    require_no_mask(value)
-    try:
-        return np.asarray(value)
-    except (ValueError, TypeError):  # lists of different lengths, objects of other libraries
-        return None
-
-
-def described(value: Value) -> str:
-    """Describe a value for an error message."""
-    if isinstance(value, tuple):
-        return f"({', '.join(map(described, value))})"
-    if value is None:
-        return "a token"
-    array = _array(value)
-    if array is None:
-        return type(value).__name__
-    return f"{array.dtype}[{','.join(map(str, array.shape))}]"

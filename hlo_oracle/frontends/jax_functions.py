@@ -119,16 +119,20 @@ def lower(
     keywords: Mapping[str, Any],
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
+    *,
+    keep_unused: bool = False,
 ) -> LoweredFunction:
     """Lower a function, jitted or not, for its arguments.
 
-    Static arguments are named here, or where the function was jitted. Raises ArgumentError for
-    arguments that do not fit, and Error where JAX cannot trace or lower it.
+    Static arguments are named here, or where the function was jitted. JAX drops the arguments that
+    nothing reads, unless the function was jitted otherwise, or ``keep_unused``. Raises
+    ArgumentError for arguments that do not fit, and Error where JAX cannot trace or lower it.
     """
     require_package("to lower a function", "jax", "jax")
     import jax
 
-    jitted, bound = jitted_function(function, static_argnums, static_argnames)
+    static = static_argnums, static_argnames
+    jitted, bound = jitted_function(function, *static, keep_unused=keep_unused)
     arguments = (*bound, *arguments)
     name = name_of(jitted)
     try:
@@ -144,6 +148,8 @@ def lower(
             " static_argnums"
         )
     constants, kept = _taken(lowered, len(leaves), name)
+    if keep_unused and len(kept) < len(leaves):  # the caller's own jax.jit dropped some
+        return lower(_with_unused(jitted), arguments, keywords)
     paths = [jax.tree_util.keystr(path) for path, _ in _with_paths(lowered.out_info)]
     device = _device(arguments, keywords)
 
@@ -175,6 +181,8 @@ def jitted_function(
     function: Callable[..., Any],
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
+    *,
+    keep_unused: bool = False,
 ) -> tuple[Any, tuple[Any, ...]]:
     """Jit a function by ``jax.jit``, unless it is jitted; return it with the arguments that precede
     those of each call: the object of a jitted method, which is static as a rule.
@@ -193,13 +201,24 @@ def jitted_function(
     if not isinstance(function, jax.stages.Wrapped):
         try:
             return jax.jit(
-                function, static_argnums=static_argnums, static_argnames=static_argnames
+                function,
+                static_argnums=static_argnums,
+                static_argnames=static_argnames,
+                keep_unused=keep_unused,
             ), own
         except (TypeError, ValueError) as error:
             raise ArgumentError(f"{name_of(function)}: JAX cannot jit it: {error}") from error
     if static_argnums is not None or static_argnames is not None:
         raise ArgumentError("the function is jitted: its static arguments are named there")
     return function, own
+
+
+def _with_unused(jitted: Any) -> Any:
+    """Jit a jitted function again, with the same static arguments, so that all others are kept."""
+    import jax
+
+    numbers, names = _static(jitted)
+    return jax.jit(jitted, static_argnums=numbers, static_argnames=names, keep_unused=True)
 
 
 def name_of(function: Any) -> str:
@@ -306,8 +325,7 @@ def _divided(
 ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
     """Split arguments into non-static positional ones, non-static named ones, and the static ones
     with their positions and names."""
-    info = getattr(jitted, "_jit_info", None)
-    numbers, names = (getattr(info, f"static_arg{kind}", ()) for kind in ("nums", "names"))
+    numbers, names = _static(jitted)
     if not numbers and not names:
         return tuple(arguments), dict(keywords), ()
     count = len(arguments)
@@ -320,6 +338,12 @@ def _divided(
             *((name, x) for name, x in sorted(keywords.items()) if name in names),
         ),
     )
+
+
+def _static(jitted: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return the numbers and the names of the static arguments of a jitted function."""
+    info = getattr(jitted, "_jit_info", None)
+    return getattr(info, "static_argnums", ()), getattr(info, "static_argnames", ())
 
 
 def _taken(lowered: Any, count: int, name: str) -> tuple[tuple[Array, ...], tuple[int, ...]]:

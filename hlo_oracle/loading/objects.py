@@ -65,7 +65,7 @@ def program_of(
         return programs.of_bytes(bytes(program), elided)
     if is_function(program):
         assert callable(program)
-        made = jax_functions.lower(program, arguments, keywords or {})
+        made = jax_functions.lower(program, arguments, keywords or {}, keep_unused=True)
         return programs.of_bytes(made.text.encode(), elided)
     exported = jax_functions.exported(program)
     if exported is not None:

@@ -152,6 +152,40 @@ def test_compiled_and_emitted() -> None:
         assert executable(*arrays).tolist() == ho.run(module, *arrays).tolist()
 
 
+def second_of(x: Any, y: Any, count: int = 1) -> Any:
+    return y * count
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        second_of,
+        jax.jit(second_of),
+        jax.jit(second_of, donate_argnums=1),
+        jax.jit(second_of, keep_unused=True),
+    ],
+)
+def test_arguments_that_nothing_reads_are_parameters(function: Callable[..., Any]) -> None:
+    """An executable and C take what the function takes."""
+    x = np.float32([1, 2])
+    executable = ho.compile(function, x, 2.0, 3)
+    assert executable(x, 1.5, 2) == executable([1, 2], np.float32(1.5), np.int32(2)) == 3
+    assert [p.shape.dims for p in ho.load(function, x, 2.0, 3).entry.parameters] == [(2,), (), ()]
+    header = ho.emit(function, x, 2.0, 3, target="embedded")["module.h"].decode()
+    taken = "const float *in_x, const float *in_y, const int32_t *in_count, float *out"
+    assert taken in header
+    with pytest.raises(ho.Error, match=r"parameter 2 \(.*\): expected s32\[\], got float"):
+        executable(x, 1.5, 2.5)
+
+
+def test_static_arguments_are_no_parameters() -> None:
+    x = np.float32([1, 2])
+    for static in ({"static_argnums": 2}, {"static_argnames": "count"}):
+        module = ho.load(jax.jit(second_of, **static), x, x, 3)  # type: ignore[call-overload]
+        assert len(module.entry.parameters) == 2
+        assert ho.run(module, x, x).tolist() == [3, 6]
+
+
 def raises(x: Any) -> Any:
     raise ValueError("no\nway")
 

@@ -179,7 +179,7 @@ ENTRY main { first = f32[2,2]{0,1} parameter(0)
 def test_arguments_are_checked() -> None:
     good = np.ones((2, 2), np.float32)
     assert run(ADD, good, good).sum() == 8  # type: ignore[attr-defined]
-    with pytest.raises(ArgumentError, match="2 arguments are expected, 1 were given"):
+    with pytest.raises(ArgumentError, match="2 arguments are expected, 1 was given"):
         run(ADD, good)
     with pytest.raises(ArgumentError, match=r"parameter 1 \(second\).*float64\[2,2\]"):
         run(ADD, good, good.astype(np.float64))

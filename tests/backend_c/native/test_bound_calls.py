@@ -121,7 +121,7 @@ def test_results_of_plain_calls_are_their_own(executable: Executable) -> None:
         (lambda x: x.astype(np.float64), r"expected f32\[2,3\], got float64\[2,3\]"),
         (lambda x: np.asfortranarray(x), r"row-major and aligned: numpy.require"),
         (lambda x: x.tolist(), r"expected an array f32\[2,3\]"),
-        (lambda x: None, r"expected an array f32\[2,3\], got a token"),
+        (lambda x: None, r"expected an array f32\[2,3\], got None"),
         (lambda x: x.astype(">f4"), r"expected f32\[2,3\]"),
     ],
 )

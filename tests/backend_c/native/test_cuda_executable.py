@@ -165,7 +165,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(hlo.ArgumentError, match=why):
             executable.on_device(wrong, second)
-    with pytest.raises(hlo.ArgumentError, match="2 arguments are expected, 1 were given"):
+    with pytest.raises(hlo.ArgumentError, match="2 arguments are expected, 1 was given"):
         executable.on_device(first)
 
 

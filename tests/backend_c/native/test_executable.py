@@ -142,7 +142,7 @@ def test_threads(tmp_path: Path) -> None:
     ("arrays", "message"),
     [
         ((), "2 arguments are expected, 0 were given"),
-        ((np.zeros(2, np.float32), None), r"parameter 1 \(x1\): expected \(.*\), got a token"),
+        ((np.zeros(2, np.float32), None), r"parameter 1 \(x1\): expected \(.*\), got None"),
         ((np.zeros(2), (np.int32(0),)), r"parameter 0 \(x0\): expected f32\[2\], got float64\[2\]"),
         ((np.zeros(3, np.float32), (np.int32(0),)), r"expected f32\[2\], got float32\[3\]"),
         (((np.zeros(2, np.float32),), (np.int32(0),)), r"got \(float32\[2\]\)"),
