@@ -17,7 +17,7 @@ from hlo.seeds import whole_seed
 from hlo.values import Array, Value, require_no_mask
 from hlo_oracle import arguments as drawing
 from hlo_oracle import peer_verdicts, verdicts
-from hlo_oracle.frontends import jax_functions
+from hlo_oracle.frontends import jax_calls, jax_functions
 from hlo_oracle.frontends import torch as torch_functions
 from hlo_oracle.frontends.jax_functions import Device
 from hlo_oracle.loading import objects
@@ -67,12 +67,15 @@ def check(
             raise ArgumentError("a function runs on its own device: give against, results or elided"
                                 " with load(function, *arguments)")  # fmt: skip
         assert callable(program)
-        traced = torch_functions.lowered(program, arguments, keywords)
-        if traced is not None:
-            return of_tensors(traced, budget=budget, seed=seed)
-        made = jax_functions.lower(program, arguments, keywords, static_argnums, static_argnames)
-        ran = made.text, made.arrays, made.results(), made.device, made.name
-        return of_run(*ran, paths=made.paths, budget=budget, seed=seed)
+        # What a block of ho.checking or pytest --hlo-check would judge once more.
+        with jax_calls.unobserved():
+            traced = torch_functions.lowered(program, arguments, keywords)
+            if traced is not None:
+                return of_tensors(traced, budget=budget, seed=seed)
+            static = static_argnums, static_argnames
+            made = jax_functions.lower(program, arguments, keywords, *static)
+            ran = made.text, made.arrays, made.results(), made.device, made.name
+            return of_run(*ran, paths=made.paths, budget=budget, seed=seed)
     objects.require_no_keywords(keywords)
     if against is not None and results is not None:
         raise ArgumentError("results are judged as given: the compiler against would not run")

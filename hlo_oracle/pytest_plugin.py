@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from hlo_oracle.watching import Checking
 
 
+_MOST_LINES = 20  # of calls that are not judged
+
+
 @pytest.fixture
 def hlo_check() -> Callable[..., Verdict]:
     """Provide a function that judges another one on its arguments, and fails if an error is
@@ -82,3 +85,5 @@ class _Session:
         )
         for verdict in wrong:
             terminalreporter.write_line(verdict.line)
+        for line in found.not_judged[:_MOST_LINES]:
+            terminalreporter.write_line(f"not judged: {line}")

@@ -36,13 +36,15 @@ _MOST_BYTES = 1 << 30
 class Recording(Chosen):
     """Writes calls to a directory, as :func:`record` says.
 
-    ``calls`` counts the calls written, ``too_large`` those left out for their size.
+    ``calls`` counts the calls written, ``too_large`` those left out for their size; ``left_out``
+    has a line for each call of a program that cannot be recorded.
     """
 
     def __init__(self, directory: Path, every: int, names: str | None, most_bytes: int) -> None:
         super().__init__(every, names)
         self._directory, self._most_bytes = directory, most_bytes
         self.calls, self.too_large = 0, 0
+        self.left_out: list[str] = []
 
     def __enter__(self) -> Recording:
         try:
@@ -94,6 +96,10 @@ class Recording(Chosen):
         os.replace(made, last)
         self.calls += 1
 
+    def leave_out(self, program: Compiled, reason: str) -> None:
+        """Note a call that cannot be recorded."""
+        self.left_out.append(f"{program.name}, call {program.calls}: {reason}")
+
 
 def record(
     directory: str | os.PathLike[str],
@@ -134,6 +140,8 @@ def main(words: Sequence[str] | None = None) -> int:
                 _run(given.script, given.arguments)
         finally:  # also for a script that ends by sys.exit or an exception
             large = f", {recording.too_large} too large" if recording.too_large else ""
+            others = len(recording.left_out)
+            large += f", {others} left out: {recording.left_out[0]}" if others else ""
             print(f"{given.output}: {recording.calls} calls recorded{large}", file=sys.stderr)
     except Error as error:
         print(f"hlo: {error}", file=sys.stderr)

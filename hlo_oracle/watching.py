@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import re
 import warnings
 from collections.abc import Callable
 from contextlib import ContextDecorator, ExitStack
+from importlib.util import find_spec
 from typing import Self
 
 from hlo.errors import ArgumentError, Error
@@ -45,7 +48,7 @@ class Chosen(ContextDecorator):
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(jax_calls.observed(self.wants, self.observe))
+        self._stack.enter_context(jax_calls.observed(self.wants, self.observe, self.leave_out))
         return self
 
     def __exit__(self, *of_exception: object) -> None:
@@ -57,6 +60,10 @@ class Chosen(ContextDecorator):
 
     def observe(self, call: Call) -> None:
         """Process an observed call."""
+        raise NotImplementedError
+
+    def leave_out(self, program: Compiled, reason: str) -> None:
+        """Process the next call of a program, which cannot be observed for a reason."""
         raise NotImplementedError
 
 
@@ -89,6 +96,10 @@ class Checking(Chosen):
         if not verdict:
             self._tell(verdict)
 
+    def leave_out(self, program: Compiled, reason: str) -> None:
+        """Note a call that cannot be judged."""
+        self.not_judged.append(f"{program.name}, call {program.calls}: {reason}")
+
     def table(self) -> str:
         """Format a line for each verdict, proven errors first."""
         return "\n".join([*(v.line for v in sorted(self.verdicts, key=bool)), *self.not_judged])
@@ -114,7 +125,19 @@ def checking(
 
 
 def _warn(verdict: Verdict) -> None:
-    warnings.warn(str(verdict), MiscompileWarning, stacklevel=2)
+    warnings.warn(str(verdict), MiscompileWarning, stacklevel=_level_of_caller())
+
+
+def _level_of_caller() -> int:
+    """Return the stack level, for a warning of the function that calls this, of the code that is
+    neither of this package nor of JAX: the line that called the program."""
+    packages = (find_spec(name) for name in ("hlo_oracle", "jax", "jaxlib"))
+    places = (place for p in packages if p for place in p.submodule_search_locations or ())
+    inside = tuple(f"{place}{os.sep}" for place in places)
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_code.co_filename.startswith(inside):
+        frame, level = frame.f_back, level + 1
+    return level or 1
 
 
 def _raise(verdict: Verdict) -> None:

@@ -7,19 +7,25 @@ which would bypass them, is off.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
 from hlo.errors import Unsupported
 from hlo.values import Array
-from hlo_oracle.frontends.jax_functions import Device, array_of, printed
+from hlo_oracle.frontends.jax_functions import CALLS_PYTHON, Device, array_of, printed
 from hlo_oracle.required_packages import require_package
 
 Wants = Callable[["Compiled"], bool]
+LeaveOut = Callable[["Compiled", str], None]  # a program, and why it cannot be observed
+
+# Whether the calls that are made now are nobody's: set by :func:`unobserved`.
+_IS_UNOBSERVED = ContextVar("is_unobserved", default=False)
 
 
 @dataclass(slots=True)
@@ -28,7 +34,7 @@ class Compiled:
     called before."""
 
     name: str
-    stablehlo: bytes
+    stablehlo: bytes  # empty if it was compiled before
     executable: Any = field(repr=False)  # held, so that its identity stays its own
     calls: int = 0
 
@@ -55,12 +61,23 @@ class Call:
 
 
 @contextmanager
-def observed(wants: Wants, observe: Callable[[Call], None]) -> Iterator[None]:
+def unobserved() -> Iterator[None]:
+    """Let no observer see the calls that this thread makes in a block."""
+    token = _IS_UNOBSERVED.set(True)
+    try:
+        yield
+    finally:
+        _IS_UNOBSERVED.reset(token)
+
+
+@contextmanager
+def observed(wants: Wants, observe: Callable[[Call], None], leave_out: LeaveOut) -> Iterator[None]:
     """Call ``observe`` with each call in a block for which ``wants`` returns True.
 
-    Programs of several devices, and those that call Python, are left out. Programs compiled before
-    are compiled again. An exception of ``observe`` propagates from the call. Raises Unsupported for
-    a version of JAX that does not have the functions to replace.
+    For programs of several devices, and for those that call Python, ``leave_out`` is called, with
+    the reason. Functions jitted before are compiled again. An exception of ``observe`` propagates
+    from the call. Raises Unsupported for a version of JAX that does not have the functions to
+    replace.
     """
     require_package("to see what JAX calls", "jax", "jax")
     import jax
@@ -73,7 +90,7 @@ def observed(wants: Wants, observe: Callable[[Call], None]) -> Iterator[None]:
         assert callable(pjit._get_fastpath_data)
     except (ImportError, AttributeError) as error:
         raise Unsupported(f"JAX {jax.__version__} has other internals: {error}") from error
-    observer = _Observer(wants, observe, compile_, run)
+    observer = _Observer(wants, observe, leave_out, compile_, run)
     jax.clear_caches()  # type: ignore[no-untyped-call]
     try:
         with (
@@ -93,10 +110,11 @@ class _Observer:
         self,
         wants: Wants,
         observe: Callable[[Call], None],
+        leave_out: LeaveOut,
         compile_: Callable[..., Any],
         run: Callable[..., Any],
     ) -> None:
-        self._wants, self._observe = wants, observe
+        self._wants, self._observe, self._leave_out = wants, observe, leave_out
         self._compile, self._run = compile_, run
         self._known: dict[int, Compiled] = {}
         self._observing: set[int] = set()  # threads
@@ -120,21 +138,21 @@ class _Observer:
         return call
 
     def _called(self, executable: Any, arguments: tuple[Any, ...]) -> Any:
-        program = self._known.get(id(executable.xla_executable))
-        is_left_out = (
-            program is None
-            or threading.get_ident() in self._observing  # what an observer itself runs
-            or executable.ordered_effects
-            or executable.has_unordered_effects
-            or executable.has_host_callbacks
-            or executable.mut
-            or len(executable._local_devices) != 1
-        )
-        if program is None or is_left_out:
+        # What an observer itself runs is not observed.
+        if _IS_UNOBSERVED.get() or threading.get_ident() in self._observing:
             return self._run(executable, *arguments)
+        compiled = executable.xla_executable
+        program = self._known.get(id(compiled))
+        if program is None:
+            # JAX calls it jit(f) here, and jit_f in its module.
+            name = re.sub(r"\W+", "_", executable.name).strip("_")
+            program = self._known[id(compiled)] = Compiled(name, b"", compiled)
         number, is_wanted = program.calls, self._wants(program)
+        reason = _reason_against(program, executable)
+        if is_wanted and reason:
+            self._leave_out(program, reason)
         program.calls += 1
-        if not is_wanted:
+        if not is_wanted or reason:
             return self._run(executable, *arguments)
         self._observing.add(threading.get_ident())
         try:
@@ -147,3 +165,17 @@ class _Observer:
         finally:
             self._observing.discard(threading.get_ident())
         return results
+
+
+def _reason_against(program: Compiled, executable: Any) -> str:
+    """Return the reason why calls of a program cannot be observed; empty if they can."""
+    if executable.ordered_effects or executable.has_unordered_effects:
+        return CALLS_PYTHON
+    if executable.has_host_callbacks:
+        return CALLS_PYTHON
+    if executable.mut:
+        return "it writes to references, which HLO does not describe"
+    count = len(executable._local_devices)
+    if count != 1:
+        return f"it runs on {count} devices: programs of one are judged"
+    return "" if program.stablehlo else "it was compiled before"

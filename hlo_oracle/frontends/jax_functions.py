@@ -73,6 +73,9 @@ class LoweredFunction:
         return tuple(map(array_of, leaves))
 
 
+CALLS_PYTHON = (
+    "it calls Python while it runs (a callback, debug.print), which HLO does not describe"
+)
 _STAGES = ("lower", "compiler_ir", "runtime_executable", "as_serialized_hlo_module_proto")
 
 
@@ -137,6 +140,8 @@ def lower(
     name = name_of(jitted)
     try:
         lowered = jitted.lower(*arguments, **keywords)
+    except Error:  # of this package: a miscompile that is proven meanwhile
+        raise
     except Exception as error:  # whatever the function raises while it is traced
         raise Error(f"{name}: JAX cannot trace it: {_described(error)}") from error
     text = text_of(lowered)
@@ -161,6 +166,8 @@ def lower(
         )
         try:
             return jitted(*own[0], **own[1])
+        except Error:
+            raise
         except Exception as error:  # whatever JAX raises for arguments that have no values
             raise Error(f"{name}: JAX cannot run it: {_described(error)}") from error
 
@@ -352,8 +359,8 @@ def _taken(lowered: Any, count: int, name: str) -> tuple[tuple[Array, ...], tupl
     compiled = getattr(getattr(lowered, "_lowering", None), "compile_args", {})
     if compiled.get("host_callbacks") or compiled.get("ordered_effects"):
         raise Unsupported(
-            f"{name} calls Python while it runs (a callback, debug.print), which HLO does not"
-            " describe: call outside of it, or run it with JAX_PLATFORMS=hlo_oracle, which calls"
+            f"{name}: {CALLS_PYTHON}: call outside of it, or run it with"
+            " JAX_PLATFORMS=hlo_oracle, which calls"
         )
     if compiled.get("num_devices", 1) != 1:
         raise Unsupported(f"{name} runs on {compiled['num_devices']} devices: one is judged")
