@@ -61,10 +61,10 @@ def emit(
     """Generate a program's source files, by name: C for a target (``openmp``, ``embedded``,
     ``cuda``).
 
-    ``program`` is what :func:`load` takes: a function with its arguments, too. ``name``,
-    ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or ``size``), ``compiler``,
-    ``no_double`` and ``simd`` (``auto``, ``none`` or ``cmsis``) are for ``embedded``:
-    :func:`backend_c.emit`.
+    ``program`` is what :func:`load` takes: a function with its arguments, too. ``name`` is for
+    ``embedded`` and ``openmp``; ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or
+    ``size``), ``compiler``, ``no_double`` and ``simd`` (``auto``, ``none`` or ``cmsis``) are for
+    ``embedded``: :func:`backend_c.emit`.
     """
     module = objects.load(program, *arguments)
     return backend_c.emit(

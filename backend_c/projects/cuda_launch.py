@@ -39,9 +39,10 @@ _HEADER = """\
  * {waiting}
  *
  * All pointers are to memory of the GPU. Arrays are row-major and aligned to 16 bytes; a complex
- * number is two floats, the real part first; integers of less than a byte have one each; after an
- * array with bounded dimensions comes one with its actual sizes. Results, arguments and workspace
- * may not overlap. The workspace may hold anything, and belongs to one run at a time. */
+ * number is two floats, the real part first; integers of less than a byte have one each, sign- or
+ * zero-extended; after an array with bounded dimensions, which has the strides of its bounds, comes
+ * one with its actual sizes, which are clamped to them. Results, arguments and workspace may not
+ * overlap. The workspace may hold anything, and belongs to one run at a time. */
 #ifndef MODULE_H
 #define MODULE_H
 

@@ -18,10 +18,10 @@ from backend_c.lower.buffers import peak
 from backend_c.lower.plan import Buffer, Launch, Origin, Plan, in_order
 from backend_c.projects.banded_plan import Bands
 from backend_c.projects.byte_array import aligned_union, initializer
-from backend_c.projects.c_names import result_names
+from backend_c.projects.call_arrays import CallArray, call_arrays, layout_notes
 from backend_c.projects.compiled_sizes import CompiledSizes
 from backend_c.render.c_types import memory_type
-from backend_c.render.translation_units import Program, with_sizes
+from backend_c.render.translation_units import Program
 
 _MAGIC = b"HLOWEIGH"
 _HEAD = 16  # bytes of a file of weights before them: magic, size and CRC-32 as little-endian words
@@ -31,7 +31,7 @@ _HEADER = """\
  * Arrays are row-major, a complex number is two floats, the real part first:
  *
 {shapes}
- *
+ *{notes}
  * workspace: {macro}_WORKSPACE_BYTES bytes, aligned to 8.{seed} Returns 0; 1, with nothing done,
  * if the workspace is not aligned. */
 #ifndef {macro}_H
@@ -166,19 +166,9 @@ class EmbeddedProject:
         return self.has_external_weights and bool(self.weights)
 
     @property
-    def arrays(self) -> list[tuple[str, Buffer, bool]]:
-        """Return (name, buffer, whether it is a result) of each array of a call.
-
-        A bounded array is followed by its sizes.
-        """
-        plan, found = self.plan, []
-        results = result_names(buffer.shape for buffer in plan.results)
-        named = [(self.parameters, plan.arguments, False), (results, plan.results, True)]
-        for names, buffers, is_result in named:
-            for name, buffer in zip(names, buffers, strict=True):
-                listed = zip((name, f"{name}_sizes"), with_sizes([buffer]))
-                found += [(own, array, is_result) for own, array in listed]
-        return found
+    def arrays(self) -> list[CallArray]:
+        """List the arrays of a call."""
+        return call_arrays(self.plan, self.parameters)
 
     def files(self, body: str) -> dict[str, bytes]:
         """Return the C files and the weights by name; ``body`` defines an internal
@@ -227,6 +217,7 @@ class EmbeddedProject:
             name=self.name,
             macro=self.macro,
             shapes="\n".join(shapes) or " *     (none)",
+            notes=layout_notes(buffer.shape for _, buffer, _ in self.arrays),
             sizes="".join(sizes),
             # Callers declare an array of so many bytes, and C has none of 0.
             workspace=max(self.program.workspace_bytes, 1),

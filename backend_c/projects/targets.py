@@ -66,7 +66,8 @@ class Recorded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Hold a caller's options for emitted files; all are for the embedded target.
+    """Hold a caller's options for emitted files; all are for the embedded target, ``name`` and
+    ``parameters`` for that of OpenMP, too.
 
     ``name``: prefix of its names. ``parameters``: names in C of the arrays of the parameters,
     numbered where there are none. ``has_external_weights``: constants are a file, not code.
@@ -95,7 +96,8 @@ def _openmp(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
     if recorded is not None:
         raise Unsupported("recorded bits are checked on embedded and cuda, not on openmp")
     program = render_plan(plan, OPENMP)
-    return openmp_project.project_files(program) | _manifest(program)
+    names = wanted.parameters
+    return openmp_project.project_files(plan, program, wanted.name, names) | _manifest(program)
 
 
 def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:

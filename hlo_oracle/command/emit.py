@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--numerics", choices=("exact", "fast"), default="exact", help="exact bits, or fast"
     )
     parser.add_argument(
-        "--name", metavar="NAME", help="of embedded: what files and names in C begin with"
+        "--name",
+        metavar="NAME",
+        help="of embedded and openmp: what files and names in C begin with",
     )
     parser.add_argument(
         "--external-weights",
