@@ -2,7 +2,7 @@
 
 Python raises KeyboardInterrupt between any two of its instructions, which may belong to a function
 that C++ calls and that must not fail. So the first Ctrl-C is held back until the call ends; a
-second one makes it fail with an error.
+second one makes it fail with an error, in place of the first one.
 """
 
 from __future__ import annotations
@@ -51,5 +51,7 @@ class Interrupts:
             self._interrupted[0] = 1
             if not (self._is_long and was_interrupted):
                 return
-            self._is_long = False
+            # The program that this cancels is what both are for: the one held back would be raised
+            # while the error of the program is handled, or while Python ends.
+            self._is_long, self._interrupted[0] = False, 0
         signal.default_int_handler(number, frame)
