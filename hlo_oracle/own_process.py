@@ -102,8 +102,11 @@ class _NewPython:
     """A server in a new Python process."""
 
     def __init__(self) -> None:
+        from fuzz.worker_pool import held_interrupts  # not where nothing is asked
+
         command = [sys.executable, "-c", f"from {__name__} import serve_streams; serve_streams()"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with held_interrupts.held():
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None and self._process.stdout is not None
         self.requests: IO[bytes] = self._process.stdin
         self.answers: IO[bytes] = self._process.stdout
@@ -220,6 +223,9 @@ def _close() -> None:
 
 def serve_streams() -> None:
     """Answer the requests of standard input on standard output."""
+    from fuzz.worker_pool import held_interrupts
+
+    held_interrupts.accept()  # held back while this was imported
     serve(sys.stdin.buffer, os.fdopen(os.dup(1), "wb"))
 
 

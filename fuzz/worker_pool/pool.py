@@ -12,7 +12,7 @@ from multiprocessing.util import Finalize
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from fuzz.worker_pool import stack
+from fuzz.worker_pool import held_interrupts, stack
 from fuzz.worker_pool.in_process import InProcess
 from fuzz.worker_pool.outcome import Outcome
 from fuzz.worker_pool.process import Limits, Opener, address_space, is_supported
@@ -54,7 +54,8 @@ class WorkerPool(Generic[T]):
         if workers:
             _require(memory)
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload(list(preload))
+            context.set_forkserver_preload([*preload, held_interrupts.ACCEPTING])
+            held_interrupts.start_fork_server()
             limits = Limits(seconds, memory, stack.library() if stacks else None)
             self._workers += (Worker(context, opener, limits) for _ in range(workers))
         else:

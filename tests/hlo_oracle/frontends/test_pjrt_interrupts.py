@@ -11,7 +11,7 @@ from hlo_oracle.frontends.pjrt.interrupts import Interrupts
 
 
 def test_a_second_interrupt_replaces_the_first() -> None:
-    """What was held back would be raised once more, in the handling of the program's error."""
+    """The first would be raised once more, in the handling of the program's error."""
     inside, held = ctypes.c_int(1), ctypes.c_int(0)
     interrupts = Interrupts(ctypes.addressof(inside), ctypes.addressof(held))
 
