@@ -3,6 +3,7 @@ tensors."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ from backend_c.native.cache import Directory
 from hlo.errors import ArgumentError, Unsupported
 from hlo_oracle.frontends import jax_functions
 from hlo_oracle.frontends.torch.graphs import NodeError, computed
-from hlo_oracle.frontends.torch.tensors import array_of, numpy_type, order_of, tensor_of
+from hlo_oracle.frontends.torch.tensors import (
+    array_of,
+    dense_order,
+    hint_of,
+    numpy_type,
+    order_of,
+    tensor_of,
+)
 from hlo_oracle.loading import objects
 
 
@@ -76,8 +84,8 @@ Key = tuple[Any, ...]  # a Layout, or a number, for each input
 
 
 class Specialization(NamedTuple):
-    """C and HLO for inputs of one layout each: the inputs that are tensors; and for each output the
-    inverse permutation of its dimensions, or the number that it is."""
+    """C and HLO for inputs of one layout each: the inputs that are tensors; and for each output its
+    place, or the number that it is."""
 
     text: str
     executable: backend_c.Executable
@@ -90,14 +98,27 @@ class Specialization(NamedTuple):
         value: Any = self.executable(*arrays)
         result = iter(value if isinstance(value, tuple) else (value,))
         return [
-            _tensor(next(result), output) if isinstance(output, tuple) else output
+            output.tensor(next(result)) if isinstance(output, Placed) else output
             for output in self.outputs
         ]
 
 
-def _tensor(array: Any, inverse: tuple[int, ...]) -> Any:
-    tensor = tensor_of(array)
-    return tensor.permute(inverse) if inverse != tuple(range(len(inverse))) else tensor
+class Placed(NamedTuple):
+    """Where C has an output, which is dense: its sizes and strides; and its strides in eager's
+    memory, if they leave gaps there."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    gapped: tuple[int, ...] | None
+
+    def tensor(self, array: Any) -> Any:
+        """View an array's memory as the tensor, or copy it to memory with gaps."""
+        tensor = tensor_of(array)
+        if tensor.stride() != self.strides:
+            tensor = tensor.as_strided(self.sizes, self.strides)
+        if self.gapped is None:
+            return tensor
+        return torch.empty_strided(self.sizes, self.gapped, dtype=tensor.dtype).copy_(tensor)
 
 
 class CompiledStage:
@@ -191,20 +212,38 @@ def _is_number(value: Any, outputs: list[Any]) -> bool:
 
 
 def _output(value: Any, node: Node, outputs: list[Any]) -> Any:
-    """Permute an output to the order of dimensions that torch expects in memory; append the
-    inverse."""
+    """Permute an output to the order of dimensions that torch expects in memory; append its
+    place."""
     order = _expected_order(node, value.ndim)
-    outputs.append(tuple(np.argsort(order).tolist()))
+    steps = {d: math.prod(value.shape[x] for x in order[n + 1 :]) for n, d in enumerate(order)}
+    # A stride of a dimension of one element, or of no elements, leads nowhere: it is as in eager.
+    wanted = node.meta["val"].stride()
+    strides = tuple(
+        own if isinstance(own, int) and (size == 1 or not value.size) else steps[d]
+        for d, (size, own) in enumerate(zip(value.shape, wanted, strict=True))
+    )
+    outputs.append(Placed(value.shape, strides, wanted if _has_gaps(value.shape, wanted) else None))
     return jnp.transpose(value, order)
 
 
+def _has_gaps(sizes: Sequence[int], strides: Sequence[Any]) -> bool:
+    """Test for strides, known ones, that leave gaps and let no elements share memory: those of
+    copies of views that are written in part."""
+    if 0 in sizes or not all(isinstance(x, int) for x in strides):
+        return False
+    extent = 1
+    for step, size in sorted((step, size) for step, size in zip(strides, sizes) if size != 1):
+        if step < extent:
+            return False
+        extent = step * size
+    return dense_order(sizes, strides) is None
+
+
 def _expected_order(node: Node, rank: int) -> tuple[int, ...]:
-    """Return the memory order of an output's dimensions; row-major if strides are symbolic."""
+    """Return the memory order of an output's dimensions; row-major if sizes are data."""
     fake = node.meta["val"]
-    strides = [*fake.shape, *fake.stride()]
-    if not all(isinstance(x, int) for x in strides):
-        return tuple(range(rank))
-    return order_of(tuple(fake.shape), tuple(fake.stride()))
+    sizes, strides = (tuple(map(hint_of, x)) for x in (fake.shape, fake.stride()))
+    return tuple(range(rank)) if None in (*sizes, *strides) else order_of(sizes, strides)
 
 
 def _in_order(array: Any, order: tuple[int, ...]) -> Any:

@@ -24,7 +24,7 @@ from hlo_oracle.frontends.torch.explanation import (
     History,
 )
 from hlo_oracle.frontends.torch.graphs import NodeError, at_line, op_name
-from hlo_oracle.frontends.torch.tensors import order_of
+from hlo_oracle.frontends.torch.tensors import hint_of, order_of
 
 HISTORY = History(bound=256)  # of this process: explain() reads it
 _VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
@@ -234,12 +234,7 @@ def _traced(value: Any) -> Any:
     """Return the layout of a fake tensor, or a number; symbolic sizes are replaced by their
     hints."""
     if not isinstance(value, torch.Tensor):
-        return _hint(value)
-    sizes = tuple(map(_hint, value.shape))
-    strides = tuple(map(_hint, value.stride()))
+        return hint_of(value)
+    sizes = tuple(map(hint_of, value.shape))
+    strides = tuple(map(hint_of, value.stride()))
     return Layout(value.dtype, sizes, strides, order_of(sizes, strides))
-
-
-def _hint(value: Any) -> Any:
-    """Return the number that a symbolic one was traced with, or the number itself."""
-    return value.node.hint if isinstance(value, torch.SymInt | torch.SymFloat) else value

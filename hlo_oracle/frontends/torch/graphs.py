@@ -18,7 +18,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 
 from hlo.errors import Unsupported
-from hlo_oracle.frontends.torch import control_flow
+from hlo_oracle.frontends.torch import control_flow, strided
 from hlo_oracle.frontends.torch.aten import table
 from hlo_oracle.frontends.torch.aten.promotion import is_array
 from hlo_oracle.frontends.torch.tensors import array_of, has_type, numpy_type
@@ -102,6 +102,8 @@ def reason_against(node: Node) -> str | None:
     name, overload = _names(target)
     if name not in _SIZES and table.operation_of(name, overload) is None:
         return "no conversion to HLO"
+    if name == "as_strided" and _place_of_view(node) is None:
+        return "strides in memory with gaps, or of symbolic sizes"
     given = [x for operand in nodes_in((node.args, node.kwargs)) for x in values_of(operand)]
     return next(filter(None, map(_reason_against_tensor, [*values_of(node), *given])), None)
 
@@ -138,6 +140,13 @@ def _names(target: Any) -> tuple[str, str]:
     return (name if known else f"{namespace}::{name}"), target._overloadname
 
 
+def _place_of_view(node: Node) -> tuple[tuple[int, ...], int] | None:
+    """Return where a view by strides lies in the memory of its operand (:mod:`strided`)."""
+    source, *rest = node.args
+    fake = source.meta.get("val")
+    return None if fake is None else strided.place_of_view(fake, *rest, **node.kwargs)
+
+
 def call(node: Node, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Compute a node's value from those of its arguments."""
     target: Any = node.target
@@ -152,6 +161,8 @@ def call(node: Node, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> A
             return _SIZES[name](*arguments, **keywords)
         found = table.operation_of(name, overload)
         operation = None if found is None else partial(found, types[0])
+        if name == "as_strided" and (place := _place_of_view(node)) is not None:
+            arguments, keywords = (*arguments[:3], *place), {}
     if operation is None:
         raise Unsupported(f"{op_name(node)}: no conversion to HLO")
     kept = {key: value for key, value in keywords.items() if key not in _IGNORED}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
 from torch.fx import Graph, Node
 
 from hlo_oracle.frontends.torch import graphs
-from hlo_oracle.frontends.torch.aten.data_movement import VIEWS
 
 FREE = "costs PyTorch nothing"  # a view, a size, an empty tensor: no fallback
 
@@ -28,8 +28,13 @@ def reason_against(node: Node) -> str | None:
 
 
 def is_view(node: Node) -> bool:
-    """Test for an operation that PyTorch does by changing strides alone."""
-    return _packet(node) in VIEWS
+    """Test for an operation whose result lies in the memory of its first operand, or for an element
+    of such a list: PyTorch does it by changing strides alone."""
+    target = node.target
+    if target is operator.getitem:
+        return is_view(node.args[0])
+    is_operation = isinstance(target, torch._ops.OpOverload)
+    return is_operation and (target.is_view or target is torch.ops.aten._unsafe_view.default)
 
 
 def prepare(graph: Graph) -> None:
@@ -38,11 +43,8 @@ def prepare(graph: Graph) -> None:
     for node in graphs.computing(graph):
         _forget_values(graph, node)
     for node in list(graph.nodes):
-        if node.op == "output" or (
-            node.op == "call_function"
-            and not is_view(node)
-            and graphs.reason_against(node) is not None
-        ):
+        is_call = node.op == "call_function"
+        if node.op == "output" or (is_call and graphs.reason_against(node) is not None):
             own = _with_views_cloned(graph, node, node.args, {})
             for n, argument in enumerate(own):
                 node.update_arg(n, argument)
@@ -83,8 +85,9 @@ def _is_static(fake: Any) -> bool:
 
 
 def _with_views_cloned(graph: Graph, user: Node, arguments: Any, clones: dict[Node, Node]) -> Any:
-    """Clone the views that a node run by PyTorch reads: free there, while the output of a stage of
-    C would be a copy."""
+    """Clone the views that a node run by PyTorch reads, down to what they are views of: they are
+    free there, while the output of a stage of C would be a copy. Results of a graph that share
+    memory must do so, and lie where the view lies: what is made of one later may count on it."""
 
     def own(node: Node) -> Node:
         if node.op != "call_function" or not is_view(node):

@@ -7,33 +7,31 @@ from typing import Any
 
 import torch
 
-from hlo.errors import Unsupported
-from hlo_oracle.frontends.torch.graphs import at_line, op_name
-from hlo_oracle.frontends.torch.tensors import order_of
+from hlo_oracle.frontends.torch.tensors import dense_order
 
 
-def _flat(x: Any) -> tuple[Any, tuple[int, ...]] | None:
-    """Return a tensor's elements as they lie in memory, and the order of its dimensions there;
-    None if they do not lie there each once."""
-    sizes, strides = tuple(x.shape), tuple(x.stride())
-    if not all(isinstance(n, int) for n in (*sizes, *strides)):
+def place_of_view(
+    x: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> tuple[tuple[int, ...], int] | None:
+    """Return the order of a tensor's dimensions in memory, and the place of a view's first element
+    among its elements in that order.
+
+    Element ``index`` of the view follows the first one by Σ index[n] * stride[n]. None for symbolic
+    sizes, for a tensor whose elements do not lie in its memory each once without gaps, and for a
+    view with elements outside of it.
+    """
+    sizes, strides, own = tuple(x.shape), tuple(x.stride()), x.storage_offset()
+    first = own if storage_offset is None else storage_offset
+    if not all(isinstance(n, int) for n in (*sizes, *strides, own, *size, *stride, first)):
         return None
-    order = order_of(sizes, strides)
-    expected = 1
-    for n in reversed(order):
-        if sizes[n] != 1 and strides[n] != expected:
-            return None
-        expected *= sizes[n]
-    return x.permute(order).reshape(-1), order
-
-
-def _places(x: Any, size: Sequence[int], stride: Sequence[int], first: int | None) -> Any:
-    """Compute the place among a tensor's elements of each element of a view, which is
-    first + Σ index[n] * stride[n] in memory; None if one lies outside of the tensor."""
-    start = 0 if first is None else first - x.storage_offset()
+    order, start = dense_order(sizes, strides), first - own
     spans = [(n - 1) * step for n, step in zip(size, stride, strict=True)]
     if 0 not in size and not 0 <= start <= start + sum(spans) < x.numel():
         return None
+    return None if order is None else (order, start)
+
+
+def _places(size: Sequence[int], stride: Sequence[int], start: int) -> Any:
     places = torch.full((), start, dtype=torch.int64)
     for extent, step in zip(size, stride, strict=True):
         places = places.unsqueeze(-1) + torch.arange(extent) * step
@@ -43,38 +41,30 @@ def _places(x: Any, size: Sequence[int], stride: Sequence[int], first: int | Non
 def _as_strided(
     x: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Any:
-    found = _flat(x)
-    places = _places(x, size, stride, storage_offset)
-    return NotImplemented if found is None or places is None else found[0][places]
+    found = place_of_view(x, size, stride, storage_offset)
+    if found is None:
+        return NotImplemented
+    order, start = found
+    return x.permute(order).reshape(-1)[_places(size, stride, start)]
 
 
 def _as_strided_scatter(
     x: Any, source: Any, size: Sequence[int], stride: Sequence[int],
     storage_offset: int | None = None,
 ) -> Any:  # fmt: skip
-    found = _flat(x)
-    places = _places(x, size, stride, storage_offset)
-    if found is None or places is None:
+    found = place_of_view(x, size, stride, storage_offset)
+    if found is None:
         return NotImplemented
-    flat, order = found
+    order, start = found
+    places = _places(size, stride, start)
+    flat = x.permute(order).reshape(-1)
     written = flat.index_put((places,), source.expand(places.shape))
     back = sorted(range(len(order)), key=order.__getitem__)
     return written.reshape([x.shape[n] for n in order]).permute(back)
 
 
-def require_own_memory(graph: Any) -> None:
-    """Raise Unsupported for a view by strides of a view that lies in its memory otherwise than in
-    order: functionalization copies that view, and the strides would count in the copy."""
-    for node in graph.nodes:
-        if "as_strided" not in op_name(node) or node.args[0].op == "placeholder":
-            continue
-        fake = node.args[0].meta["val"]
-        if not fake.is_contiguous() or fake.storage_offset():
-            raise Unsupported(f"{op_name(node)}{at_line(node)}: strides in the memory of a view")
-
-
+# Not as_strided itself: as a result of a graph it must stay a view (:mod:`rewriting`).
 TABLE: dict[Any, Callable[..., Any]] = {
-    torch.ops.aten.as_strided.default: _as_strided,
     torch.ops.aten.as_strided_copy.default: _as_strided,
     torch.ops.aten.as_strided_scatter.default: _as_strided_scatter,
 }

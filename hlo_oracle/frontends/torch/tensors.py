@@ -70,14 +70,20 @@ def tensor_of(array: Any) -> Any:
 def order_of(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
     """Order the dimensions of a dense tensor from the slowest to the fastest in memory; unchanged
     if it has gaps or overlapping elements."""
-    count = len(sizes)
-    order = sorted(range(count), key=lambda n: (-strides[n], n))
+    found = dense_order(sizes, strides)
+    return tuple(range(len(sizes))) if found is None else found
+
+
+def dense_order(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
+    """Order the dimensions of a tensor from the slowest to the fastest in memory; None if it has
+    gaps or overlapping elements."""
+    order = sorted(range(len(sizes)), key=lambda n: (-strides[n], n))
     # Where a dimension of one element lies does not matter: it stays where it is.
     order = _with_ones_in_place(order, sizes)
     expected = 1
     for n in reversed(order):
         if sizes[n] != 1 and strides[n] != expected:
-            return tuple(range(count))
+            return None
         expected *= sizes[n]
     return tuple(order)
 
@@ -85,3 +91,8 @@ def order_of(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
 def _with_ones_in_place(order: Sequence[int], sizes: Sequence[int]) -> list[int]:
     moved = iter(n for n in order if sizes[n] != 1)
     return [n if size == 1 else next(moved) for n, size in enumerate(sizes)]
+
+
+def hint_of(value: Any) -> Any:
+    """Return the number that a symbolic one was traced with, or the number itself."""
+    return value.node.hint if isinstance(value, torch.SymInt | torch.SymFloat) else value

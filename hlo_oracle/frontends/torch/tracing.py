@@ -17,10 +17,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 
 from hlo.errors import Error, Unsupported
-from hlo_oracle.frontends.torch import data_sizes, decompositions, optimizers, strided
+from hlo_oracle.frontends.torch import data_sizes, decompositions, optimizers
 from hlo_oracle.frontends.torch.captured import Capturing
 from hlo_oracle.frontends.torch.composites import WrittenOut
-from hlo_oracle.frontends.torch.graphs import op_name
+from hlo_oracle.frontends.torch.graphs import at_line, op_name
 from hlo_oracle.frontends.torch.reads import Reads, SingleNumbers
 
 
@@ -94,7 +94,7 @@ class Tracing:
             # Once for gradients inside of the function, which functionalize does not see, then for
             # what is left: writes, of the function and of decompositions.
             self.begun = self._first(given)
-            strided.require_own_memory(self.begun.graph)
+            _require_own_memory(self.begun.graph)
             return self._decomposed(self.begun)
 
     def _decomposed(self, module: Any) -> Any:
@@ -182,6 +182,17 @@ def _state(function: Any) -> dict[str, Any]:
 def _is_number(node: Any) -> bool:
     value = node.meta.get("val")
     return isinstance(value, bool | int | float | complex)
+
+
+def _require_own_memory(graph: Any) -> None:
+    """Raise Unsupported for a view by strides of a view that lies in its memory otherwise than in
+    order: functionalization copies that view, and the strides would count in the copy."""
+    for node in graph.nodes:
+        if "as_strided" not in op_name(node) or node.args[0].op == "placeholder":
+            continue
+        fake = node.args[0].meta["val"]
+        if not fake.is_contiguous() or fake.storage_offset():
+            raise Unsupported(f"{op_name(node)}{at_line(node)}: strides in the memory of a view")
 
 
 def _writes_between(node: Any) -> bool:

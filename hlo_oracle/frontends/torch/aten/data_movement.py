@@ -228,6 +228,17 @@ def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
     return jnp.stack(parts, axis=-1)
 
 
+def _as_strided(
+    x: Any, size: Sequence[int], stride: Sequence[int], order: Sequence[int], start: int
+) -> Any:
+    """Read element start + Σ index[n] * stride[n] of the elements in an order of dimensions."""
+    flat = jnp.transpose(x, order).reshape(-1)
+    place = jnp.asarray(start, "int64")
+    for d, step in enumerate(stride):
+        place = place + lax.broadcasted_iota("int64", size, d) * step
+    return flat[jnp.broadcast_to(place, size)]
+
+
 def _as_pairs(x: Any) -> Any:
     return jnp.stack([jnp.real(x), jnp.imag(x)], axis=-1)
 
@@ -245,12 +256,6 @@ def _iota(result: Any, length: int, *, start: int, step: int, **named: Any) -> A
 
 
 _SAME = unpromoted(lambda x, *rest, **named: x)
-
-# Those that PyTorch computes without moving anything, as views of their first argument.
-VIEWS = frozenset(
-    ("view", "_unsafe_view", "permute", "transpose", "t", "unsqueeze", "squeeze", "alias",
-     "detach", "expand")
-)  # fmt: skip
 
 OPS: dict[str, Operation] = {
     "view": typed(_view),
@@ -278,6 +283,7 @@ OPS: dict[str, Operation] = {
     "split_with_sizes": unpromoted(_split),
     "unbind": unpromoted(_unbind),
     "unfold": unpromoted(_unfold),
+    "as_strided": unpromoted(_as_strided),
     "narrow_copy": unpromoted(_narrow),
     "flip": unpromoted(lambda x, dims: jnp.flip(x, tuple(dims))),
     "roll": unpromoted(_roll),
