@@ -27,7 +27,12 @@ from hlo_oracle.frontends.torch.graphs import NodeError, at_line, op_name
 from hlo_oracle.frontends.torch.tensors import hint_of, order_of
 
 HISTORY = History(bound=256)  # of this process: explain() reads it
-_VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+_INSTEAD: Mapping[Any, Callable[..., Any]] = {
+    # A reshape views where it can: C may lay out a tensor otherwise than the kernels of the trace.
+    torch.ops.aten.view.default: torch.ops.aten.reshape.default,
+    torch.ops.aten._unsafe_view.default: torch.ops.aten.reshape.default,
+    torch.ops.aten.bernoulli.p: rewriting.drawn_in_memory,
+}
 _LEAST = 2  # operations: a stage of fewer costs more to call than it saves
 
 
@@ -175,17 +180,13 @@ class Division:
             stage.prepare(given)
 
     def _keep(self, nodes: Sequence[Node]) -> None:
-        """Copy nodes for PyTorch to run.
-
-        A view becomes a reshape, which views where it can: C may lay out a tensor differently from
-        the kernels that PyTorch traced.
-        """
+        """Copy nodes for PyTorch to run, some as other functions (``_INSTEAD``)."""
         for node in nodes:
             copy = self._graph.node_copy(node, self._copies.__getitem__)
-            if node.target in _VIEWS:
+            if (instead := _INSTEAD.get(node.target)) is not None:
                 given = copy.args
                 self._graph.erase_node(copy)
-                copy = self._graph.call_function(torch.ops.aten.reshape.default, given)
+                copy = self._graph.call_function(instead, given)
             self._copies[node] = copy
 
     def _compile(self, nodes: Sequence[Node]) -> None:

@@ -41,6 +41,8 @@ def prepare(graph: Graph) -> None:
     """Rewrite a graph in place: cut needless dependencies, clone views for PyTorch, and drop dead
     code."""
     for node in graphs.computing(graph):
+        if node.target is torch.ops.aten.bernoulli.p:
+            node.meta["val"] = torch.empty_like(node.args[0].meta["val"])
         _forget_values(graph, node)
     for node in list(graph.nodes):
         is_call = node.op == "call_function"
@@ -50,6 +52,15 @@ def prepare(graph: Graph) -> None:
                 node.update_arg(n, argument)
     graph.eliminate_dead_code(lambda node: graphs.is_random(node) or node.is_impure())
     graph.lint()
+
+
+def drawn_in_memory(x: Any, p: float, generator: Any = None) -> Any:
+    """Draw truth values of probability ``p`` into memory that lies as a tensor's.
+
+    This is ``x.bernoulli_(p)``, as dropout draws, of which functionalization makes ``bernoulli.p``.
+    That one draws in row-major order whatever the order in memory: other values for one seed.
+    """
+    return torch.empty_like(x).bernoulli_(p, generator=generator)
 
 
 def _packet(node: Node) -> str:
