@@ -83,6 +83,7 @@ PEERS = {
     "hlo_oracle/frontends/torch/control_flow.py": {"jax", "torch"},
     "hlo_oracle/frontends/torch/data_sizes.py": {"torch"},
     "hlo_oracle/frontends/torch/decompositions.py": {"torch"},
+    "hlo_oracle/frontends/torch/graph_breaks.py": {"torch"},
     "hlo_oracle/frontends/torch/factorizations.py": {"torch"},
     "hlo_oracle/frontends/torch/formulas.py": {"torch"},
     "hlo_oracle/frontends/torch/functions.py": {"jax", "torch"},

@@ -29,11 +29,12 @@ class GraphReport:
     stages: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
-        counts = " + ".join(map(str, self.compiled)) or "none"
-        head = f"{self.kind}: {counts} operations in {_number(len(self.compiled), 'stage')} of C"
+        head = f"{self.kind}: {self._compiled_part()}"
         if not self.eager:
-            return f"{head}, none by PyTorch"
-        lines = [f"{head}, {len(self.eager)} by PyTorch:"]
+            return (
+                f"{head}, none by PyTorch" if self.compiled else f"{head}, and nothing to compute"
+            )
+        lines = [f"{head}, {_number(len(self.eager), 'operation')} by PyTorch:"]
         for node in dict.fromkeys(self.eager):
             times = self.eager.count(node)
             repeated = f" ({times} times)" if times > 1 else ""
@@ -41,16 +42,39 @@ class GraphReport:
             lines.append(f"    {node.op}{place}{repeated}: {node.why}")
         return "\n".join(lines)
 
+    def _compiled_part(self) -> str:
+        if not self.compiled:
+            return "no stage of C"
+        counts, total = " + ".join(map(str, self.compiled)), sum(self.compiled)
+        noun = "operation" if total == 1 else "operations"
+        return f"{counts} {noun} in {_number(len(self.compiled), 'stage')} of C"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBreak:
+    """A place where TorchDynamo ends a graph, or gives up a function: Python runs what is there.
+    Its reason, and the user's line of Python if it is known."""
+
+    why: str
+    line: str
+
+    def __str__(self) -> str:
+        place = f" at {self.line}" if self.line else ""
+        return f"graph break{place}, where Python calls PyTorch: {self.why}"
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The reports of compiled graphs, in order."""
+    """The reports of compiled graphs, in order, and of the breaks between them."""
 
     graphs: tuple[GraphReport, ...]
+    breaks: tuple[GraphBreak, ...] = ()
 
     def __str__(self) -> str:
         head = _number(len(self.graphs), "graph")
-        return "\n".join([head, *map(str, self.graphs)])
+        if not self.graphs:
+            head += ": nothing became C"
+        return "\n".join([head, *map(str, self.graphs), *map(str, dict.fromkeys(self.breaks))])
 
     @property
     def eager(self) -> tuple[EagerNode, ...]:

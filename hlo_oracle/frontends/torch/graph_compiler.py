@@ -14,8 +14,15 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import Graph, GraphModule, Node
 
-from hlo.errors import Unsupported
-from hlo_oracle.frontends.torch import control_flow, decompositions, graphs, rewriting, stages
+from hlo.errors import ArgumentError, Unsupported
+from hlo_oracle.frontends.torch import (
+    control_flow,
+    decompositions,
+    graph_breaks,
+    graphs,
+    rewriting,
+    stages,
+)
 from hlo_oracle.frontends.torch.compiled_stages import CompiledStage, Layout, Options
 from hlo_oracle.frontends.torch.explanation import (
     EagerNode,
@@ -33,6 +40,7 @@ _INSTEAD: Mapping[Any, Callable[..., Any]] = {
     torch.ops.aten._unsafe_view.default: torch.ops.aten.reshape.default,
     torch.ops.aten.bernoulli.p: rewriting.drawn_in_memory,
 }
+_ALONE = "it is alone: a call of C would cost more than it saves"
 _LEAST = 2  # operations: a stage of fewer costs more to call than it saves
 
 
@@ -56,9 +64,13 @@ def explain(
     on those compiled last."""
     if function is None:
         return HISTORY.explanation()
+    if not callable(function):
+        raise ArgumentError(f"explain takes a function or a module, not {function!r:.80}")
     history = History(bound=256)
-    torch.compile(function, backend=compiler(Options.of(options), history))(*arguments, **named)
-    return history.explanation()
+    compiled = torch.compile(function, backend=compiler(Options.of(options), history))
+    with graph_breaks.Breaks() as breaks:
+        compiled(*arguments, **named)
+    return Explanation(history.explanation().graphs, breaks.found())
 
 
 def compiler(options: Options, history: History, *, least: int = _LEAST) -> Callable[..., Any]:
@@ -133,6 +145,8 @@ def _report(kind: str, division: Division, against: Mapping[Node, str]) -> Graph
         EagerNode(op_name(node), why, graphs.line_of(node))
         for node, why in against.items()
         if why != rewriting.FREE
+    ) + tuple(
+        EagerNode(op_name(node), _ALONE, graphs.line_of(node)) for node in division.left_alone
     )
     counts = tuple(len(nodes) for nodes in division.compiled_nodes)
     return GraphReport(kind, counts, eager, tuple(division.stages))
@@ -157,6 +171,7 @@ class Division:
         )
         self.stages: list[CompiledStage] = []
         self.compiled_nodes: list[list[Node]] = []
+        self.left_alone: list[Node] = []  # of stages of fewer than ``least`` operations
         self._graph = Graph()
         self._copies: dict[Node, Any] = {}
         self._modules: dict[str, Any] = {}
@@ -169,6 +184,8 @@ class Division:
             if is_compiled and _work(nodes) >= least:
                 self._compile(nodes)
             else:
+                if is_compiled:
+                    self.left_alone += [node for node in nodes if not _is_free(node)]
                 self._keep(nodes)
         (output,) = (node for node in module.graph.nodes if node.op == "output")
         self._keep([output])
@@ -228,7 +245,12 @@ def _item(values: Sequence[Any], number: int) -> Any:
 def _work(nodes: Sequence[Node]) -> int:
     """Count the nodes that compute, not only view, those of functions that a node takes, too."""
     inner = (graphs.computing(g.graph) for node in nodes for g in control_flow.subgraphs(node))
-    return sum(not rewriting.is_view(node) for node in nodes) + sum(map(_work, inner))
+    return sum(not _is_free(node) for node in nodes) + sum(map(_work, inner))
+
+
+def _is_free(node: Node) -> bool:
+    """Test for a view, or for an element of a list of results."""
+    return rewriting.is_view(node) or node.target is operator.getitem
 
 
 def _traced(value: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -23,6 +24,10 @@ from hlo_oracle.frontends.torch.aten import table
 from hlo_oracle.frontends.torch.aten.promotion import is_array
 from hlo_oracle.frontends.torch.tensors import array_of, has_type, numpy_type
 
+_LAPACK = {
+    "syevd": "eigenvalues of symmetric matrices", "heevd": "eigenvalues of Hermitian matrices",
+    "geev": "eigenvalues", "gesdd": "singular values", "gesvd": "singular values",
+}  # fmt: skip
 _IGNORED = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
 _MODULES = (operator, math, builtins, torch)  # of functions on numbers, symbolic ones in torch
 _RANDOM = getattr(torch.Tag, "nondeterministic_seeded", None)
@@ -246,8 +251,17 @@ class NodeError(Unsupported):
     def __init__(self, node: Node, error: Exception) -> None:
         self.node = node
         first = next(iter(str(error).splitlines()), "")
-        self.reason = first if isinstance(error, Unsupported) else _named(error, first)
+        self.reason = _short(first) if isinstance(error, Unsupported) else _named(error, first)
         super().__init__(f"{op_name(node)}{at_line(node)}: {self.reason}")
+
+
+def _short(reason: str) -> str:
+    """Name what a routine of LAPACK computes where C has none, in place of the routine and of those
+    that there are."""
+    routine = re.search(r"no C for the custom call target 'lapack_[a-z]([a-z]+)_ffi'", reason)
+    if routine is None:
+        return reason
+    return f"no C for {_LAPACK.get(routine[1], f'{routine[1]} of LAPACK')}"
 
 
 def _named(error: Exception, first: str) -> str:
