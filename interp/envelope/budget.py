@@ -80,6 +80,7 @@ class Budget:
     deviations: float = 0.0
     always_flushes: bool = False
     unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
+    merges: bool = False  # the sum at hand may become a part of what reads it
     is_measured: bool = True  # here, on results of this compiler; or no compiler's own
 
     def may_flush(self, element_type: ElementType) -> bool:

@@ -41,6 +41,7 @@ from interp.envelope.enclosure import (
     point,
 )
 from interp.envelope.exact_loops import exact_computations, exact_instructions, exact_loops, limited
+from interp.envelope.float_sums.merged_sums import merged
 from interp.envelope.interval_rules import moved_in_f32, opened_where_nan
 from interp.envelope.moves import any_of, at_each_choice, is_batch, keeps_type, of_masks
 from interp.envelope.ops import collective
@@ -115,6 +116,7 @@ class Enclosing:
         self._constant_sums = constant_sums.sums_of_constants(module, constants)
         self._constant_factors = ConstantFactors(module, constants)
         self._masks = masks(module)
+        self._merged = merged(module)
         self._of_constants = RepeatedConstants(module)
         self._exact_loops = exact_loops(module)
         self._whole = {c.name: exact_instructions(c) for c in module.computations}
@@ -209,6 +211,8 @@ class Enclosing:
         """Choose the budget of an instruction. One whose value only becomes a result is rounded to
         its type, so excess precision and contraction are no permissions of it."""
         peer = budget.current()
+        if peer is not budget.EXACT and instruction.name in self._merged[computation.name]:
+            return replace(peer, merges=True)
         is_stored = computation is self._module.entry and instruction.name in self._stored
         if peer is budget.EXACT or not is_stored:
             return peer

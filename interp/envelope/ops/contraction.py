@@ -1,9 +1,6 @@
 """Enclose dots and convolutions: sums of products in any order, with or without FMA.
 
-For any order of n additions of rounded products the error is at most n u times the sum of the
-magnitudes, however large n is (Jeannerod, Rump: "Improved error bounds for inner products in
-floating-point arithmetic", SIAM J. Matrix Anal. Appl. 34, 2013); the result is rounded once more. u
-is half an ulp of 1 in the type in which the peer accumulates.
+The bound is that of :mod:`interp.envelope.float_sums.sums`.
 """
 
 from __future__ import annotations
@@ -41,9 +38,12 @@ from interp.envelope.enclosure import (
     rounded_up,
     where,
 )
+from interp.envelope.float_sums.addends import Addends
+from interp.envelope.float_sums.sums import flushing_error, rounding_error
 from interp.envelope.interval_rules import flushed, of_either_sign
-from interp.envelope.ops.factors import Ball, ball, in_range
-from interp.envelope.ops.selection import convert
+from interp.envelope.ops.factors import Ball, ball, in_range, without_loss
+from interp.envelope.ops.known_products import error_of_exact, of_products
+from interp.envelope.ops.selection import convert, holds
 from interp.exact.matrix_products import products_by
 from interp.exact.sums import component_type
 from interp.ops import contraction as exact
@@ -53,27 +53,6 @@ __all__ = ["convolution", "dot", "ragged_dot"]
 
 Product = Callable[[Array, Array], Array]
 Pair = tuple[int, Ball, Ball]  # a sign, and two factors
-
-
-def rounding_error(
-    terms: int | Array, element_type: ElementType, *, accumulates: bool = True
-) -> float | Array:
-    """Bound the error of a sum of rounded terms relative to the sum of their magnitudes: a tree of
-    additions of height h errs by at most h u (Higham, "Accuracy and Stability of Numerical
-    Algorithms", 2002, section 4.2). ``accumulates``: u is that of the peer's accumulator, else of
-    ``element_type``."""
-    own = int(finfo(element_type.numpy).nmant) + 1
-    bits = budget.current().significant_bits(element_type) if accumulates else own
-    return np.asarray((budget.current().additions(terms, element_type) + 2) * 2.0**-bits)
-
-
-def flushing_error(terms: int | Array, element_type: ElementType) -> float | Array:
-    """Bound what is flushed in a sum of rounded terms. Types whose subnormals a peer keeps, f16 and
-    narrower ones, are added in f32, at least."""
-    if not (peer := budget.current()).flushes:
-        return 0.0
-    computed = element_type if peer.may_flush(element_type) else F32
-    return (terms + 1) * float(finfo(computed.numpy).smallest_normal)
 
 
 def dot(
@@ -145,7 +124,8 @@ def convolution(
     features = rhs.shape[dim_labels.kernel_output_feature]
     terms = math.prod(rhs.shape) // features if features else 0
     precision = _precision((lhs, rhs), algorithm, operand_precision)
-    result = _contraction(exactly, (lhs, rhs), shape, terms, precision)
+    # Zeros and numbers of few bits are not made use of: transforms of Winograd have other addends.
+    result = _contraction(exactly, (lhs, rhs), shape, terms, precision, knows=False)
     return _with_padding(result, rhs, dim_labels, window)
 
 
@@ -228,6 +208,8 @@ def _contraction(
     shape: ArrayShape,
     terms: int,
     precision: Precision,
+    *,
+    knows: bool = True,
 ) -> Enclosure:
     """Enclose a contraction of balls: the product of the midpoints in float64, widened by the radii
     and the rounding errors. Neither f64 nor c64 has all numbers of the other, and the language
@@ -244,17 +226,21 @@ def _contraction(
         if not all(map(all_certain, operands)):
             return anything(value.shape, element_type)
         return point(value)
-    wide = replace(shape, element_type=F64)
 
-    def product(left: Array, right: Array) -> Array:
+    def product(left: Array, right: Array, added_in: ElementType = F64) -> Array:
         with products_by(lambda lhs, rhs, _: np.matmul(lhs, rhs)):
-            return exactly(left, right, shape=wide)
+            return exactly(left, right, shape=replace(shape, element_type=added_in))
 
     if element_type.is_float:
+        precision = without_loss(operands, precision) if knows else precision
         factors = [in_range(x, precision) for x in operands]
         left, right = (ball(flushed(x), precision) for x in factors)
         sums = precision.added_in(element_type)
-        bounds = enclosed_product([(1, left, right)], product, terms, element_type, sums)
+        known = None
+        if knows and _are_held(operands, element_type, sums):
+            counting = partial(product, added_in=F32)
+            known = of_products((left, right), counting, terms, sums)
+        bounds = enclosed_product([(1, left, right)], product, terms, element_type, sums, known)
         return with_specials(bounds, factors, partial(exactly, shape=shape), product)
     component = component_type(element_type)
     factors = [in_range(x, precision) for x in operands]
@@ -281,29 +267,46 @@ def _complex_product(
     return joined(real, imag)
 
 
+def _are_held(operands: Sequence[Enclosure], element_type: ElementType, sums: ElementType) -> bool:
+    """Test for factors that the type of the result has, in which their products are added."""
+    types = [x.element_type for x in operands]
+    return sums is element_type and all(x.is_float and holds(element_type, x) for x in types)
+
+
 def enclosed_product(
     pairs: Sequence[Pair],
     product: Product,
     terms: int,
     element_type: ElementType,
     sums: ElementType | None = None,
+    known: Addends | None = None,
 ) -> Enclosure:
     """Enclose a signed sum of contractions of balls (midpoint, radius, largest magnitude), whose
-    ``terms`` products are added in any order, in the type ``sums`` (that of the result)."""
+    ``terms`` products are added in any order, in the type ``sums`` (that of the result). ``known``:
+    what is known of the products of a single pair."""
     sums = sums or element_type
     # `product` sums in float64, in an order of NumPy's choice, and the ends are rounded.
-    error = rounding_error(terms, sums) + (terms + 2) * 2.0**-53
+    count = terms if known is None else known.count
+    error = rounding_error(count, sums) + (count + 2) * 2.0**-53
     middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
     for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
         middle = middle + sign * product(a, b)
-        # ``most`` is multiplied by ``error`` in the end: so one product gives the rounding errors
-        # and the radius that stems from a's.
-        most = most + product(a_radius / error + a_most, b_most)
+        if known is not None or not a_radius.any():
+            most = most + product(a_most, b_most)
+            radius = radius + (product(a_radius, b_most) if a_radius.any() else 0.0)
+        else:
+            # ``most`` is multiplied by ``error`` in the end: so one product gives the rounding
+            # errors and the radius that stems from a's.
+            most = most + product(a_radius / error + a_most, b_most)
         if b_radius.any():
             radius = radius + product(a_most, b_radius)
-    widened = partial(_widened, error=error, terms=terms, element_type=element_type, sums=sums)
-    radius = np.broadcast_to(radius, middle.shape)
-    low, high, overflows = in_blocks_of(widened, (middle, most, radius))
+    arrays = [middle, most, *(np.broadcast_to(x, middle.shape) for x in (radius, error, count))]
+    exact_error = np.full((), np.inf)
+    if known is not None and not radius.any():
+        exact_error = error_of_exact(known, middle, most, sums)
+    arrays.append(np.broadcast_to(exact_error, middle.shape))
+    widened = partial(_widened, element_type=element_type, sums=sums)
+    low, high, overflows = in_blocks_of(widened, arrays)
     result = between(low, high, np.asarray(False))
     if not represents_infinity(element_type):
         # A sum that may be 0 or less, in f8e8m0fnu, or too large is no number of the type.
@@ -314,32 +317,34 @@ def enclosed_product(
     # ``most`` exceeds the magnitudes by the share of the radii, so an overflow that it finds is
     # checked by the magnitudes themselves.
     magnitudes = sum(product(a[2], b[2]) for _, a, b in pairs)
-    known = magnitudes + _whole_radius(most, radius, error, terms)
-    overflows = ~(known <= float(finfo(sums.numpy).max))
+    whole = magnitudes + _whole_radius(most, *arrays[2:5])
+    overflows = ~(whole <= float(finfo(sums.numpy).max))
     return where(overflows, anything(result.shape, element_type), result)
 
 
-def _whole_radius(most: Array, radius: Array, error: float | Array, terms: int) -> Array:
-    return np.asarray((radius + error * most) * (1 + (terms + 2) * 2.0**-50))
+def _whole_radius(most: Array, radius: Array, error: Array, count: Array) -> Array:
+    return np.asarray((radius + error * most) * (1 + (count + 2) * 2.0**-50))
 
 
 def _widened(
     middle: Array,
     most: Array,
     radius: Array,
+    error: Array,
+    count: Array,
+    exact_error: Array,
     *,
-    error: float | Array,
-    terms: int,
     element_type: ElementType,
     sums: ElementType,
 ) -> tuple[Array, Array, Array]:
     """Compute the ends of sums, and where one may overflow, from their midpoints, the sums of
-    magnitudes (``most``), and the radii that stem from the operands."""
+    magnitudes (``most``), the radii that stem from the operands, the relative error of ``count``
+    addends, and the whole error of sums that are never rounded."""
     info = finfo(sums.numpy)
-    radius = _whole_radius(most, radius, error, terms)
+    radius = np.minimum(_whole_radius(most, radius, error, count), exact_error)
     overflows = ~(most + radius <= float(info.max))
-    radius = radius + (terms + 1) * float(info.smallest_subnormal)
-    radius = radius + flushing_error(terms, sums)
+    radius = radius + (count + 1) * float(info.smallest_subnormal)
+    radius = np.minimum(radius + flushing_error(count, sums), exact_error)
     is_zero = most == 0
     if element_type is not F64 and is_zero.any():  # whose products could be lost in float64
         radius = np.where(is_zero, 0.0, radius)

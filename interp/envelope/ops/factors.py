@@ -3,6 +3,10 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from hlo.types import BF16, F32
@@ -60,6 +64,26 @@ def ball(operand: Enclosure, precision: Precision) -> Ball:
     loses = (most > 0) & (most < tiny * 2.0 ** (24 if precision.bits > 11 else 0))
     radius = radius + most * 2.0**-precision.bits + np.where(loses, tiny, 0.0)
     return middle, radius, most + radius
+
+
+def without_loss(operands: Sequence[Enclosure], precision: Precision) -> Precision:
+    """Return the precision of products whose factors are all kept: normal numbers of the type of
+    fewest bits that they may be rounded to, or split into, whose lower parts are zero."""
+    if all(precision.keeps(x.element_type) for x in operands):
+        return precision
+    narrow = (BF16 if precision.within is F32 else precision.within).numpy
+    are_kept = all(_is_kept(x, narrow) for x in operands)
+    return replace(precision, bits=64) if are_kept else precision
+
+
+def _is_kept(operand: Enclosure, narrow: np.dtype[Any]) -> bool:
+    if not operand.is_point or not operand.element_type.is_float:
+        return False
+    values, size = operand.low, np.abs(operand.low)
+    normal = (size >= finfo(narrow).smallest_normal) | (values == 0)
+    if not (normal & np.isfinite(values)).all():
+        return False
+    return bool((values.astype(narrow).astype(values.dtype) == values).all())
 
 
 def _middle_and_radius(low: Array, high: Array) -> tuple[Array, Array]:

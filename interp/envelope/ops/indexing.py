@@ -28,10 +28,11 @@ from interp.envelope.enclosure import (
     point,
     where,
 )
+from interp.envelope.float_sums.addends import Addends, counted, grid_of, is_zero, may_have_grid
+from interp.envelope.float_sums.sums import exactly_summed, sum_of
 from interp.envelope.folds.fold_orders import grows, on_points, open_where
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.choices import compares_alone, open_choices
-from interp.envelope.ops.reduction import exactly_summed, sum_of
 from interp.envelope.ops.updating import put, updated
 from interp.envelope.sums_in_order import or_rounded, ordered_addition
 from interp.exact.conversion import type_of
@@ -312,5 +313,10 @@ def _of_finite(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure
     ends = [[x.low.astype(np.float64), x.high.astype(np.float64)] for x in (value, update)]
     low, high = (scattered(*pair) for pair in zip(*ends, strict=True))
     magnitudes = scattered(*(np.maximum(np.abs(a), np.abs(b)) for a, b in ends))
-    terms = scattered(np.ones(value.shape), np.ones(update.shape))
-    return sum_of(low, high, magnitudes, terms + 1, element_type)
+    terms = scattered(np.ones(value.shape), np.ones(update.shape)) + 1
+    met = [(~is_zero(x)).astype(np.float64) for x in ends]
+    count = scattered(*met) if any(not x.all() for x in met) else terms - 1
+    worth = all(may_have_grid(x, element_type) for x in ends)
+    grid = min(map(grid_of, ends)) if worth else 0.0
+    known = Addends(counted(count, terms), grid)
+    return sum_of(low, high, magnitudes, known, element_type)

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from hlo.types import ElementType, leaves
+from hlo.types import leaves
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
@@ -30,17 +30,14 @@ from interp.envelope.enclosure import (
     rounded_up,
     where,
 )
+from interp.envelope.float_sums.addends import of_folds
+from interp.envelope.float_sums.sums import exactly_summed, sum_of
 from interp.envelope.folds import arg_extremes, fold_orders
 from interp.envelope.folds.fold_orders import disagree, ends_of, in_rows, of_other_orders
 from interp.envelope.interval_rules import (
     compared,
-    extreme,
-    finished,
     flushed,
-    of_either_sign,
-    one_sided,
 )
-from interp.envelope.ops.contraction import flushing_error, rounding_error
 from interp.envelope.sums_in_order import added_along, or_rounded, step_by_step
 from interp.exact import sums
 from interp.ops import reduction as exact
@@ -178,34 +175,6 @@ def _in_some_order(
     return of_other_orders(open_, result)
 
 
-def sum_of(
-    low: Array,
-    high: Array,
-    magnitudes: Array,
-    terms: int | Array,
-    element_type: ElementType,
-    *,
-    accumulates: bool = True,
-) -> Enclosure:
-    """Enclose a sum of ``terms`` numbers in any order, from the float64 sums of its low ends, high
-    ends and magnitudes. ``accumulates``: in a peer's accumulator, else rounded to its type at each
-    step."""
-    part = rounding_error(terms, element_type, accumulates=accumulates)
-    # The float64 sum of the ends is rounded as well, and so is its end; in second order, so are
-    # the magnitudes.
-    part = (part + (terms + 2) * 2.0**-53) * (1 + terms * 2.0**-51)
-    error = magnitudes * part + flushing_error(terms, element_type)
-    # Zeros alone add up to a zero in any order, with nothing to round or flush.
-    error = np.where(magnitudes == 0, 0.0, error)
-    ends = rounded_down(low - error, element_type), rounded_up(high + error, element_type)
-    result = between(*of_either_sign(*ends), np.asarray(False))
-    overflows = ~(magnitudes + error <= float(finfo(element_type.numpy).max))
-    overflows |= is_nan(result.low) | is_nan(result.high)  # no number of a type without zero
-    if not overflows.any():
-        return result
-    return where(overflows, anything(result.shape, element_type), result)
-
-
 def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) -> Enclosure:
     """Enclose a sum of floats along some dimensions, in any order."""
     if budget.current() is budget.EXACT:
@@ -217,8 +186,7 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
             summed, lambda mask: np.asarray(mask.any(axis=dimensions)), operand, init
         )
     values, start = flushed(operand), flushed(init)
-    # The init is one of the terms.
-    terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
+    terms = math.prod(operand.shape[axis] for axis in dimensions) + 1  # the init
     finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
     ends = [
         [np.where(mask, end, 0).astype(np.float64) for end in (x.low, x.high)]
@@ -227,7 +195,13 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
     low, high = (a.sum(axis=dimensions) + b for a, b in zip(*ends, strict=True))
     most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
     magnitudes = most[0].sum(axis=dimensions) + most[1]
-    result = sum_of(low, high, magnitudes, terms, operand.element_type)
+
+    def fold(array: Array, operation: np.ufunc) -> Array:
+        first = np.inf if operation is np.minimum else 0.0  # of no elements
+        return np.asarray(operation.reduce(array, axis=dimensions, initial=first))
+
+    known = of_folds(ends[0], ends[1], fold, terms, operand.element_type)
+    result = sum_of(low, high, magnitudes, known, operand.element_type)
     in_order = partial(added_along, dimensions=dimensions)
     result = or_rounded(result, (operand, init), in_order)
     if all(mask.all() for mask in finite):
@@ -239,24 +213,6 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
         return np.asarray(values.sum(axis=dimensions))
 
     return with_specials(result, special & is_small(magnitudes, operand), operand, init, total)
-
-
-def exactly_summed(
-    summed: Callable[[Array, Array], Array],
-    is_any: Callable[[Array], Array],
-    operand: Enclosure,
-    init: Enclosure,
-) -> Enclosure:
-    """Enclose sums that are rounded once by those of the ends, as they grow with each addend.
-    ``is_any`` joins a mask of the addends by or."""
-    low = summed(operand.low, init.low)
-    if operand.is_point and init.is_point:
-        return finished("add", low, low, is_nan(low))
-    high = summed(operand.high, init.high)
-    nan = is_any(operand.nan) | init.nan | is_nan(low) | is_nan(high)
-    infinite = (is_any(extreme(operand, sign)) | extreme(init, sign) for sign in (1, -1))
-    nan = nan | np.logical_and(*infinite)
-    return finished("add", *one_sided(low, high), nan)
 
 
 def is_small(magnitudes: Array, operand: Enclosure) -> Array:

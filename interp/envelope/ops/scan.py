@@ -12,9 +12,10 @@ from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.enclosed_values import unknown
 from interp.envelope.enclosure import Enclosure, Value, anything, moved, point, where
+from interp.envelope.float_sums.addends import Addends
+from interp.envelope.float_sums.sums import sum_of
 from interp.envelope.folds.fold_orders import MONOIDS
 from interp.envelope.interval_rules import flushed
-from interp.envelope.ops.reduction import sum_of
 
 __all__ = ["scan"]
 
@@ -141,7 +142,7 @@ def _running_sums(
         total(values.low, start.low),
         total(values.high, start.high),
         total(*most),
-        terms,
+        Addends(terms),
         operand.element_type,
         accumulates=False,
     )

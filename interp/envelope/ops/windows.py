@@ -15,17 +15,17 @@ from interp.envelope import budget
 from interp.envelope.budget import Folds
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import Enclosure, Value, anything, point, where
+from interp.envelope.float_sums.addends import of_folds
+from interp.envelope.float_sums.sums import exactly_summed, sum_of
 from interp.envelope.folds import fold_orders
 from interp.envelope.folds.fold_orders import disagree, ends_of, of_other_orders
 from interp.envelope.folds.running_folds import in_some_blocks, is_running, windows_in_order
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import (
-    exactly_summed,
     in_any_order,
     is_small,
     or_elements,
     separately,
-    sum_of,
     with_specials,
 )
 from interp.envelope.sums_in_order import or_rounded, ordered_addition, step_by_step
@@ -170,14 +170,18 @@ def _window_sums(operand: Enclosure, init: Enclosure, window: Window) -> Enclosu
         for x, mask in zip((values, start), finite, strict=True)
     ]
 
-    def total(array: Array) -> Array:
-        return window_fold(array, window.dimensions, np.add, 0.0)
+    def fold(array: Array, operation: np.ufunc) -> Array:
+        identity = np.inf if operation is np.minimum else operation.identity
+        return window_fold(array, window.dimensions, operation, identity)
+
+    total = partial(fold, operation=np.add)
 
     low, high = (total(a) + b for a, b in zip(*ends, strict=True))
     most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
     terms = total(np.ones_like(ends[0][0])) + 1
     magnitudes = total(most[0]) + most[1]
-    result = sum_of(low, high, magnitudes, terms, operand.element_type)
+    known = of_folds(ends[0], ends[1], fold, terms, operand.element_type)
+    result = sum_of(low, high, magnitudes, known, operand.element_type)
     special = _any_in_windows(~finite[0], window) | ~finite[1]
     if not special.any():
         return result

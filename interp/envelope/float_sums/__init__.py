@@ -1,0 +1,1 @@
+"""Bound the errors of sums of floats in any order."""
