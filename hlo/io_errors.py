@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -31,6 +32,34 @@ def of_file(path: Path | str) -> Iterator[None]:
         if error.filename is not None or error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def require_writable_file(path: Path) -> None:
+    """Raise OSError if a file cannot be written, before the work that will write it; none is
+    made."""
+    if path.is_dir():
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not path.parent.exists():
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    _require_access(path if path.exists() else path.parent, path)
+
+
+def require_writable_directory(path: Path) -> None:
+    """Raise OSError if files in a directory cannot be written, or it cannot be made, before the
+    work that will do so; nothing is made."""
+    existing = next(p for p in (path, *path.absolute().parents) if p.exists())
+    if not existing.is_dir():
+        number = errno.EEXIST if existing == path else errno.ENOTDIR
+        raise OSError(number, os.strerror(number), str(path))
+    _require_access(existing, path)
+
+
+def _require_access(existing: Path, path: Path) -> None:
+    needed = os.W_OK | (os.X_OK if existing.is_dir() else 0)
+    if not existing.is_dir() and existing != path:
+        raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    if not os.access(existing, needed):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def write_text(path: Path, text: str) -> None:

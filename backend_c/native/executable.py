@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 import cffi
 import numpy as np
@@ -111,6 +111,17 @@ class Executable:
         shapes = [shape for _, shape in self._parameters]
         threads = "" if self._threads is None else f", threads={self._threads}"
         return f"Executable({signature(shapes, self._result)}{threads})"
+
+    def __copy__(self) -> Executable:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def __reduce__(self) -> NoReturn:
+        raise Unsupported(
+            "an executable cannot be pickled, as it is code of this process: send the program"
+            " (hlo.format(module), or its text) and compile it there, which finds it in the cache"
+        )
 
     def __call__(self, *arrays: Value, seed: int = 0, out: Value | None = None) -> Value:
         """Run on one value for each parameter; the result is written into ``out`` if that is given.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import hlo
 from hlo import archive
 from hlo.errors import ArgumentError, Error
-from hlo.io_errors import write_text
+from hlo.io_errors import require_writable_file, write_text
 from hlo.module import Module
 from hlo.program_file import named
 from hlo.values import Value
@@ -65,6 +65,8 @@ def main(options: argparse.Namespace) -> int:
     arguments.require_use(options)
     from fuzz.reducer.reduction import exact
 
+    output = options.output or beside(options.file.with_suffix(""), ".reduced.hlo")
+    require_writable_file(output)
     program = programs.given(options.file, options)
     module = program.module
     values = programs.values(program, options.file, options)
@@ -85,7 +87,6 @@ def main(options: argparse.Namespace) -> int:
                 line=progress_line(options),
                 at_once=at_once,
             )
-    output = options.output or beside(options.file.with_suffix(""), ".reduced.hlo")
     write_text(output, hlo.format(small))
     archive.write(output.with_suffix(".npz"), archive.numbered(arrays))
     counts = {"instructions": small.instruction_count, "of": module.instruction_count}

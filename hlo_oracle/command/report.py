@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from hlo.io_errors import require_writable_directory
 from hlo.program_file import named
 from hlo_oracle import arguments, option_types, peer_verdicts, reduction_progress
 from hlo_oracle.loading import programs
@@ -36,10 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     arguments.require_use(options)
     peer_verdicts.require(options.against)
+    output = options.output or beside(options.file, ".report")
+    require_writable_directory(output)
     program = programs.given(options.file, options)
     module = program.module
     values = programs.values(program, options.file, options)
-    output = options.output or beside(options.file, ".report")
     given = Reduction(options.seconds, options.workers, options.seed, progress_line(options))
     with named(options.file):
         try:

@@ -192,7 +192,8 @@ def _are_computations(values: list[int | bytes]) -> bool:
             return False
         found = wire_format.fields(value)
         instructions = found.get(2, [])
-        if not _is_name(found.get(1, [])) or not instructions:
+        are_messages = all(isinstance(x, bytes) for x in instructions)
+        if not _is_name(found.get(1, [])) or not instructions or not are_messages:
             return False
     return bool(values)
 
@@ -222,8 +223,22 @@ def _is_graph_def(found: wire_format.Fields) -> bool:
     return all(isinstance(x, bytes) and wire_format.is_message(x) for x in found.get(1, [0]))
 
 
+def _is_memory_report(found: wire_format.Fields) -> bool:
+    """Test for XLA's report of memory: messages (1) that begin with a number of bytes, where those
+    of a GraphDef begin with a name."""
+    parts = found.get(1, [0])
+    return {*found} == {1} and all(
+        isinstance(part, bytes)
+        and wire_format.is_message(part)
+        and isinstance(wire_format.fields(part).get(1, [b""])[0], int)
+        for part in parts
+    )
+
+
 _PROTOS: dict[Callable[[wire_format.Fields], bool], str] = {
     _is_onnx: "an ONNX model, no HLO: convert it to StableHLO first",
+    _is_memory_report: "XLA's report of the memory that a program takes, no program: the file"
+    " beside it that ends in before_optimizations.txt, or .hlo.pb, is one",
     _is_graph_def: "a GraphDef of TensorFlow, from before HLO: a tf.function(jit_compile=True) has"
     " experimental_get_compiler_ir(x)(stage='hlo')",
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -172,3 +175,12 @@ def test_what_is_compiled_is_checked_as_the_function_it_wraps() -> None:
     fast = ho.jit(lambda x, n: x * n, static_argnums=1)
     assert ho.check(fast, X, 3).equal == 6
     assert ho.run(fast, X, 3).tolist() == (X * 3).tolist()
+
+
+@pytest.mark.parametrize("write", [pickle.dumps, copy.deepcopy])
+def test_an_executable_cannot_be_pickled(write: Callable[[object], object]) -> None:
+    """It is code of this process; copies of it in other numbers of threads are no pickles."""
+    executable = ho.compile(lambda x: x + 1, np.float32(1), numerics="exact")
+    with pytest.raises(Unsupported, match=r"cannot be pickled.*hlo\.format\(module\)"):
+        write(executable)
+    assert executable.in_threads(1)(np.float32(1)) == 2
