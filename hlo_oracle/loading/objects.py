@@ -63,6 +63,11 @@ def program_of(
         return programs.of_bytes(program.encode("utf-8", "replace"), elided)
     if isinstance(program, bytes | bytearray | memoryview):
         return programs.of_bytes(bytes(program), elided)
+    if type(program).__module__.partition(".")[0] == "torch":
+        raise ArgumentError(
+            f"{type(program).__name__} of PyTorch is no program of HLO: ho.check(it, *arguments)"
+            ' judges it, and torch.compile(…, backend="hlo_oracle") runs a module'
+        )
     if is_function(program):
         assert callable(program)
         made = jax_functions.lower(program, arguments, keywords or {}, keep_unused=True)

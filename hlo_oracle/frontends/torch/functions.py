@@ -84,7 +84,7 @@ def _arrays(value: Any) -> tuple[Array, ...]:
 def lower(
     function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> TracedFunction:
-    """Lower a function or a module, compiled or not, for its arguments.
+    """Lower a function or a module, compiled or not, or an exported program, for its arguments.
 
     One that torch cannot trace without the numbers of its tensors, since its path or the sizes of
     its results depend on them, is traced with them: its program holds for these arguments.
@@ -92,6 +92,8 @@ def lower(
     Raises Unsupported for random operations, and for others that do not convert, with their line;
     Error where torch cannot trace it.
     """
+    if isinstance(function, torch.export.ExportedProgram):
+        function = function.module()
     original = _original(function)
     version = f"PyTorch {torch.__version__}"
     is_eager = original is function

@@ -14,7 +14,7 @@ import torch.nn.functional as F  # noqa: E402 (after the skip)
 from torch.func import grad  # noqa: E402 (after the skip)
 
 import hlo_oracle as ho  # noqa: E402 (after the skip)
-from hlo.errors import Unsupported  # noqa: E402 (after the skip)
+from hlo.errors import ArgumentError, Unsupported  # noqa: E402 (after the skip)
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -252,3 +252,13 @@ def written(x: Any) -> Any:
 
 def test_memory_that_is_written_may_be_read() -> None:
     assert ho.check(written, torch.ones(3))
+
+
+def test_an_exported_program_is_judged_as_its_module_and_is_no_hlo() -> None:
+    x = torch.randn(2, 4)
+    exported = torch.export.export(
+        torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.GELU()), (x,)
+    )
+    assert ho.check(exported, x)
+    with pytest.raises(ArgumentError, match=r"ExportedProgram of PyTorch.*ho\.check"):
+        ho.load(exported)
