@@ -1,4 +1,4 @@
-"""What explain() says of compiled functions: operations, stages and graph breaks.
+"""Explanations of compiled functions: their operations, stages and graph breaks.
 
 Without PyTorch all of it is one skipped line; docs/torch.md says how to run it.
 """
