@@ -15,8 +15,8 @@ import os, tempfile
 from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.toolchain import build_in, find_compiler
 before = dict(os.environ)
-parallel = "void f(int *x) { _Pragma(\\"omp parallel for\\") for (int i = 0; i < 9; ++i) x[i] = i; }"
-sources = {"unit_0.c": "void f(int *);\\n" + parallel}
+body = "_Pragma(\\"omp parallel for\\") for (int i = 0; i < 9; ++i) x[i] = i;"
+sources = {"unit_0.c": f"void f(int *);\\nvoid f(int *x) {{ {body} }}"}
 with tempfile.TemporaryDirectory() as directory:
     LoadedLibrary(build_in(directory, sources, find_compiler(os.environ)))
 assert dict(os.environ) == before
