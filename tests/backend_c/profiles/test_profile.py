@@ -195,7 +195,7 @@ def test_programs_with_little_to_do(text: str) -> None:
 def test_what_cannot_be_profiled() -> None:
     with pytest.raises(ArgumentError, match="at least 1"):
         profiler(hlo.parse(LOOP)).profile([], repeat=0)
-    with pytest.raises(ArgumentError, match="1 arguments"):
+    with pytest.raises(ArgumentError, match="1 argument is"):
         profiler(hlo.parse(LOOP)).profile([], repeat=1)
 
 
