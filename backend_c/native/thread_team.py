@@ -2,7 +2,7 @@
 
 gcc makes of a parallel loop a function, and a call of libgomp that has each thread run its share of
 it. The end of such a loop waits until the scheduler has given every thread a processor. In our team
-a share is run by whoever comes first, which takes 0.5 ms where libgomp takes 30 to 80: 60 steps of
+a share is run by whoever comes first, which takes 0.5 ms where libgomp takes 30 to 80: 20 steps of
 Maxwell's equations on a grid of 200 x 200, two threads on two processors that ten other processes
 want.
 """
