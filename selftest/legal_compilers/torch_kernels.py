@@ -111,7 +111,8 @@ class TorchKernels:
 
     def _array(self, tensor: Any, element_type: ElementType) -> Array:
         """Convert a tensor to an element type by PyTorch, and to an array."""
-        tensor = tensor.to(self._dtype(element_type)).contiguous()
+        # A conjugate may be a mark on the numbers, which NumPy does not know.
+        tensor = tensor.to(self._dtype(element_type)).resolve_conj().contiguous()
         if element_type is BF16:
             return np.asarray(tensor.view(self._torch.int16).numpy().view(ml_dtypes.bfloat16))
         return np.asarray(tensor.numpy())

@@ -8,6 +8,7 @@ import pytest
 import hlo
 import interp
 from fuzz.reducer.search import Case
+from hlo.types import C128
 from hlo.walk import column
 from selftest.legal_compilers import torch_kernels
 from selftest.legal_compilers.independent import of_torch
@@ -108,3 +109,12 @@ ENTRY main {{
     w = np.full((1, 1, 1), 2, np.float32)
     expected = interp.evaluate(module, x, w)
     assert np.array_equal(TorchKernels()(module, x, w), expected)
+
+
+@pytest.mark.skipif(not has_torch(), reason="PyTorch is not installed")
+def test_a_conjugate_is_converted() -> None:
+    """PyTorch may mark numbers as conjugates, which NumPy does not know."""
+    import torch
+
+    conjugate = torch.tensor([1 + 2j, 3 - 4j], dtype=torch.complex128).conj()
+    assert TorchKernels()._array(conjugate, C128).tolist() == [1 - 2j, 3 + 4j]
