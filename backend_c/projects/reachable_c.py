@@ -30,9 +30,6 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _MOST_EXPANSIONS = 8  # of macros within macros
 
 
-_Macros = dict[str, list["_Macro"]]  # the definitions of each function-like macro, one after #undef
-
-
 class _Part(NamedTuple):
     """Hold a declaration or a preprocessor line, with the comments before it.
 
@@ -48,6 +45,10 @@ class _Macro(NamedTuple):
 
     parameters: tuple[str, ...]
     body: str
+
+
+# The definitions of each function-like macro, one after the other; none before #undef.
+_Macros = dict[str, list[_Macro]]
 
 
 def with_reachable_parts(headers: str, code: str) -> str:
