@@ -129,8 +129,12 @@ def _crossed(choice: Apply, lane: Variable) -> Iterator[int]:
     else:
         value, least, greatest = choice.operands
     low, high = ix.value_of(least), ix.value_of(greatest)
-    if low is None or high is None or ix.coefficients(value) != {lane: 1}:
+    step = ix.coefficients(value).get(lane, 0)
+    if low is None or high is None or not step or ix.coefficients(value) != {lane: step}:
         return
-    # The value is lane + offset, whose least is at the loop's first lane.
-    offset = ix.bounds(value)[0] - lane.low
-    yield from (low - offset, high + 1 - offset)
+    # Of rising values lane * step + offset; falling ones are negative rising ones.
+    at_first = ix.bounds(value)[0 if step > 0 else 1]
+    if step < 0:
+        at_first, low, high, step = -at_first, -high, -low, -step
+    offset = at_first - lane.low * step
+    yield from (-((offset - low) // step), (high - offset) // step + 1)

@@ -68,3 +68,26 @@ def test_lanes_have_no_choice(dims: tuple[int, ...]) -> None:
 def test_short_loops_stay_whole() -> None:
     module = hlo.parse(_stencil((3, 16), [(1, 1)]))
     assert "hlo_clamp_index" in "".join(backend_c.compile(module).source.values())
+
+
+def test_strided_windows_have_no_choice_but_at_the_edges() -> None:
+    """Max pooling by 3 x 3 with stride 2: what is read is at clamp(0, 2 * lane - 1, 111)."""
+    text = """HloModule m
+c {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] maximum(a, b)
+}
+ENTRY e {
+  x = f32[2,112,112] parameter(0)
+  i = f32[] constant(-inf)
+  ROOT w = f32[2,56,56] reduce-window(x, i),
+    window={size=1x3x3 stride=1x2x2 pad=0_0x1_1x1_1}, to_apply=c
+}
+"""
+    (source,) = backend_c.compile(hlo.parse(text)).source.values()
+    lanes = re.search(
+        r"simd\s+for \(int64_t (\w+) = 0; \1 < 55;.*?\n(.*?)\n\s*\}", source, re.DOTALL
+    )
+    assert lanes is not None
+    assert "clamp" not in lanes[2] and "<=" not in lanes[2]
