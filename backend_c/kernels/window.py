@@ -26,15 +26,16 @@ from backend_c.kernels.parts.reduction.monoids import Monoid, monoid_of
 from backend_c.kernels.parts.reduction.prefix_scan import PrefixScan
 from backend_c.kernels.parts.reduction.running_window import Growth, growth
 from backend_c.kernels.parts.reduction.short_scans import are_short, write_short_scans
+from backend_c.kernels.parts.reduction.small_windows import have_few_taps, write_small
 from backend_c.kernels.parts.reduction.window_lanes import tap_lanes
 from backend_c.kernels.parts.scatter.block_groups import Rows, has_groups
 from backend_c.kernels.parts.scatter.block_groups import fold as grouped_fold
 from backend_c.kernels.parts.scatter.grouped_updates import GroupedUpdates
 from backend_c.kernels.parts.scatter.ordered_updates import OrderedUpdates, is_fold, is_in, shares
+from backend_c.kernels.parts.scatter.overlapping_windows import write_overlapping
 from backend_c.kernels.parts.scatter.tiled_windows import are_tiles, write_tiles
 from hlo.attributes import Window
 from hlo.opcodes import MONOID, ROUNDS, having
-from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.types import F64, PRED, ArrayShape
 
 __all__ = ["reduce_window", "select_and_scatter"]
@@ -100,8 +101,8 @@ def reduce_window(
         fold.sums()
     else:
         wide = _wide(reordered, windows.elements) if is_ordered and reordered else None
-        if fold.is_small and monoid is not None:
-            fold.written_out(wide)
+        if monoid is not None and have_few_taps(windows):
+            write_small(windows, inits[0], to_apply, wide or reordered, write)
         else:
             fold.in_order(wide)
 
@@ -199,33 +200,6 @@ class _Fold:
                     folded = [monoid.value(one) for one in folded]
                 self._write(self._place(lanes, lane), tuple(folded))
 
-    @property
-    def is_small(self) -> bool:
-        """Return whether the taps of a window are few enough to be written out, and none of them is
-        in the padding."""
-        windows, dims = self._windows, range(len(self._windows.positions))
-        is_plain = all(d.base_dilation == 1 for d in windows.dimensions)
-        is_whole = is_plain and not windows.operand.sizes and not any(map(windows.is_padded, dims))
-        return is_whole and windows.elements <= WRITTEN_OUT and self._scope.settings.has_lanes
-
-    def written_out(self, monoid: Monoid | None) -> None:
-        """Write the fold of each window in row-major order, one tap after the other."""
-        scope, windows, (init,) = self._scope, self._windows, self._inits
-
-        def write(place: _Index) -> None:
-            state = monoid.lifted(init.at()) if monoid else init.at()
-            for tap in windows.every_tap:
-                index, _ = windows.at(place, tap)
-                before = scope.bind(state)
-                if monoid is None:
-                    (state,) = self._combined([before], index)
-                else:
-                    element = scope.bind(self._inputs[0].at(*index))
-                    state = monoid.combined(before, monoid.lifted(element))
-            self._write(place, (monoid.value(state) if monoid else state,))
-
-        nest.write_map(scope, windows.positions, windows.elements, write)
-
     def _combined(self, before: Sequence[Expr], index: _Index) -> list[Expr]:
         """Apply the computation to states and the elements at an index."""
         values = [self._scope.bind(operand.at(*index)) for operand in self._inputs]
@@ -317,6 +291,11 @@ def select_and_scatter(
     if are_tiles(windows):
         write_tiles(windows, (source, init), select, scatter, write)
         return
+    everywhere = Element(ArrayShape(init.shape.element_type, dims), lambda *index: init.at())
+    is_a_fold = is_fold(block, [everywhere], scatter)
+    if is_a_fold and 0 not in source.shape.dims and have_few_taps(windows):
+        write_overlapping(windows, (source, init), select, scatter, write)
+        return
 
     def selected(place: Expr) -> Expr:
         index = ix.delinearize(place, source.shape.dims)
@@ -335,11 +314,10 @@ def select_and_scatter(
         lambda place, column: ix.delinearize(place, source.shape.dims),
         lambda target, column: ix.delinearize(target, dims),
     )
-    everywhere = Element(ArrayShape(init.shape.element_type, dims), lambda *index: init.at())
-    if is_fold(block, [everywhere], scatter) and has_groups(rows, block):
+    if is_a_fold and has_groups(rows, block):
         grouped_fold(block, rows, ([everywhere], [source]), scatter, write)
         return
-    if is_fold(block, [everywhere], scatter):
+    if is_a_fold:
         fold = OrderedUpdates(block, [everywhere], [source], scatter, write)
         fold.start()
         _scatter_in_order(block, rows, fold)

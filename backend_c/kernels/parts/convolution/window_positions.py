@@ -89,6 +89,19 @@ class Windows:
         reach += (dimension.size - 1) * dimension.window_dilation - dimension.padding_low
         return dimension.padding_low > 0 or reach >= extent
 
+    @property
+    def repeat_at_edges(self) -> bool:
+        """Whether what a tap in the padding reads, at the index clamped into bounds, is another
+        element of the same window: one without holes that is not in the padding as a whole."""
+        return not self.operand.sizes and all(
+            d.window_dilation == d.base_dilation == 1
+            and d.padding_low < d.size
+            and (count - 1) * d.stride - d.padding_low < extent
+            for d, count, extent in zip(
+                self.dimensions, self.positions, self.operand.shape.dims, strict=True
+            )
+        )
+
     def at(
         self, place: Sequence[Expr], taps: Sequence[Expr], first: int = 0
     ) -> tuple[Index, list[Expr]]:

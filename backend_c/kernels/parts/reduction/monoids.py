@@ -63,6 +63,11 @@ class Monoid:
         return self.element is self.state and not (self.element.is_float and self._is_ordered)
 
     @property
+    def is_idempotent(self) -> bool:
+        """Return whether x ∘ x = x, so that it does not matter how often an element counts."""
+        return self._is_ordered or self.name in ("and", "or")
+
+    @property
     def _is_ordered(self) -> bool:
         return self.name in ("maximum", "minimum")
 

@@ -16,6 +16,7 @@ from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import apply
 from backend_c.kernels.parts.convolution.window_positions import Windows
 from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
+from backend_c.kernels.parts.scatter.selected_taps import selected_tap
 from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.types import PRED, S32
 
@@ -46,15 +47,7 @@ def write_tiles(
 
     def write_window(place: Sequence[Expr]) -> None:
         index = [windows.at(place, tap)[0] for tap in windows.every_tap]
-        best, *candidates = (scope.bind(windows.operand.at(*i)) for i in index)
-        chosen: Expr = Constant(S32, 0)
-        for number, candidate in enumerate(candidates, 1):
-            (stays,) = apply_combiner(scope, select, (best, candidate))
-            # Of two selections by one condition gcc 12 makes a branch, and no vectors.
-            last, is_kept = Constant(S32, number), apply("convert", stays, type=S32)
-            before = apply("multiply", is_kept, apply("subtract", chosen, last))
-            chosen = scope.bind(apply("add", last, before))
-            best = scope.bind(apply("select", stays, best, candidate, type=best.type))
+        chosen = selected_tap(windows, place, select)
         (added,) = apply_combiner(scope, scatter, (first, source.at(*place)))
         for number, i in enumerate(index):
             is_chosen = apply("compare-EQ", chosen, Constant(S32, number), type=PRED)
