@@ -55,9 +55,12 @@ _FLAGS = (
 # straight code with complex products; loops are vectorised without it, at the same speed.
 # -fno-loop-unroll-and-jam: gcc 12 unrolls loops that pack 16 rows of a factor so far that one takes
 # it 14 s (tests/regressions/packed_rows_of_bf16.hlo), 0.1 s without; other loops stay as they are.
+# -fno-thread-jumps: gcc 12 makes a branch of several selects by one condition, so that their loop
+# has no vectors: edges of an image took nine times as long.
 _WITHHELD = (
     "-fno-tree-pre",
     "-fno-tree-sink",
+    "-fno-thread-jumps",
     "-fno-tree-slp-vectorize",
     "-fno-loop-unroll-and-jam",
 )
