@@ -2,8 +2,8 @@
 remainder).
 
 The remainder of a loop in lanes compilers do element by element, and an elementary function of one
-element takes as long as that of a vector. So a short row is a few blocks of equal size, of which
-the last begins where one block is left:
+element, or a window's nine taps, takes as long as that of a vector. So a short row is a few blocks
+of equal size, of which the last begins where one block is left:
 
     for i in 0 … 60: r[i] = f(a[i])
 
@@ -41,6 +41,7 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.loop_rewriting import with_expressions, with_instead, with_loops
 from backend_c.ir.settings import Numerics
+from backend_c.render.lane_offsets import LaneOffsets
 from backend_c.render.operations import f64_function
 from hlo.opcodes import ELEMENTARY, having
 from hlo.types import F64, PRED, S32
@@ -48,11 +49,12 @@ from hlo.types import F64, PRED, S32
 _FUNCTIONS = having(ELEMENTARY)
 _VECTOR = 64  # bytes of the widest vectors
 _LEAST_LANES = 4
+_MANY = 30  # operations of an element, whose remainder takes as long as that of a function
 _MOST_BLOCKS = 16  # in longer rows the rest does not count
 
 
 def with_overlapping_blocks(kernel: Kernel) -> Kernel:
-    """Return a kernel whose short rows of elementary functions are covered by whole blocks."""
+    """Return a kernel whose short rows are covered by whole blocks where an element takes long."""
     return replace(kernel, body=_Blocks(kernel.numerics).block(kernel.body))
 
 
@@ -73,6 +75,8 @@ class _Blocks:
         if extent is None or loop.kind != "lanes" or loop.sums or not may_run_twice(loop.body):
             return (loop._replace(body=self.block(loop.body)),)
         sizes = [*map(self._bytes, _functions(loop.body))]
+        if not sizes and _is_long(loop):
+            sizes = [max(4, *(s.value.type.bits // 8 for s in loop.body if isinstance(s, Store)))]
         has_masks = any(_is_mask(part) for part in parts(loop.body))
         lanes = _lanes(extent, max(sizes), has_masks=has_masks) if sizes else 0
         return (_overlapping(loop, extent, lanes, next(self._numbers)) if lanes else loop,)
@@ -105,6 +109,19 @@ def _functions(body: Sequence[Statement]) -> Iterator[Apply]:
     for part in parts(body):
         if isinstance(part, Apply) and part.operation in _FUNCTIONS and part.operands:
             yield part
+
+
+def _is_long(loop: Loop) -> bool:
+    """Return whether a loop has so many operations that its remainder takes long, and reads and
+    writes neighbours. (Of every second element compilers leave the last vector to the remainder, as
+    it would read one element too many.)"""
+    if sum(isinstance(part, Apply) for part in parts(loop.body)) < _MANY:
+        return False
+    lanes = LaneOffsets(loop)
+    offsets = [part.offset for part in parts(loop.body) if isinstance(part, Load)]
+    offsets += [statement.offset for statement in loop.body if isinstance(statement, Store)]
+    found = map(lanes.split, offsets)
+    return all(one is not None and one.stride in (0, 1) for one in found)
 
 
 def _overlapping(loop: Loop, extent: int, lanes: int, number: int) -> Loop:

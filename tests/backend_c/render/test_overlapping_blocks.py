@@ -131,6 +131,26 @@ def test_rows_with_preds_have_no_remainder_of_bytes(length: int, lanes: int) -> 
     assert found == ([(str(lanes), str(length - lanes))] if lanes else [])
 
 
-def test_only_vectors_of_elementary_functions_are_in_blocks() -> None:
+@pytest.mark.parametrize(("stride", "places", "lanes"), [(1, 56, 16), (2, 28, 0)])
+def test_long_elements_are_in_blocks_where_neighbours_are_read(
+    stride: int, places: int, lanes: int
+) -> None:
+    """Maxima of 3 x 3; the last vector of every second element would read one too many."""
+    text = f"""HloModule m
+max {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b) }}
+ENTRY main {{
+  x = f32[2,56,56] parameter(0)
+  low = f32[] constant(-inf)
+  ROOT r = f32[2,{places},{places}] reduce-window(x, low),
+    window={{size=1x3x3 stride=1x{stride}x{stride} pad=0_0x1_1x1_1}}, to_apply=max
+}}
+"""
+    found = {int(size) for size, _ in _BLOCK.findall(_text(text))}
+    assert found == ({lanes} if lanes else set())
+
+
+def test_short_bodies_stay_one_loop() -> None:
     assert not _BLOCK.search(_text(_rows(61), dialect=EMBEDDED))
     assert not _BLOCK.search(_text(_rows(61, opcode="negate")))
