@@ -43,7 +43,7 @@ from backend_c.native.cuda_executable import CudaExecutable
 from backend_c.native.executable import Executable
 from backend_c.native.kept_programs import built_program
 from backend_c.native.loaded_library import LoadedLibrary
-from backend_c.native.toolchain import known_compiler
+from backend_c.native.toolchain import WORKERS, known_compiler
 from backend_c.probe.verdict import trusted
 from backend_c.profiler import Profiler
 from backend_c.profiles.listing import Listing
@@ -187,7 +187,7 @@ def compiled(
 
 def _rendered(module: Module, settings: Settings) -> Program:
     """Verify, lower and render a module."""
-    return render_plan(lowered(module, settings), OPENMP)
+    return render_plan(lowered(module, settings), OPENMP, at_a_time=WORKERS)
 
 
 def emulate(module: Module, numerics: str = "exact", cache: Directory | None = None) -> Emulated:

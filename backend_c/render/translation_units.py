@@ -47,7 +47,9 @@ extern "C" __global__ void {RANDOM_KERNEL}(hlo_seed *random, uint64_t seed) {{
 }}
 """
 _PARALLEL = "#pragma omp parallel"
-_UNIT = 12_000  # characters in one translation unit: below, starting gcc once more costs more
+# Characters in one translation unit. Of gcc's 120 ms for 6,000 of them it takes 17 to start; what a
+# machine compiles at a time is worth that, further units are when each of them is long.
+_SHORT_UNIT, _UNIT = 3_000, 12_000
 _UNITS = 8  # at most: more than most machines compile at a time
 _INDENT = "    "
 _SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another unit calls
@@ -96,18 +98,20 @@ def render_plan(
     *,
     timed: bool = False,
     body: type[Body] = Body,
+    at_a_time: int = 1,
 ) -> Program:
     """Render a plan; ``workspace`` is its allocation, by default the densest known.
 
     ``timed``: the entry times its steps (:mod:`backend_c.render.timers`). ``body`` renders the
-    statements of kernels.
+    statements of kernels. ``at_a_time``: the units that will be compiled at a time; of a short
+    program there are no more.
     """
     kernels = DistinctKernels(dialect, body)
     allocate = buffers.allocate_tightly if dialect is EMBEDDED else buffers.allocate
     program, entry = _rendered(plan, kernels, workspace or allocate(plan), timed=timed)
     entry = f"{ENTRY} {entry}" if dialect.has_entry else _started([plan])
     entry = f"{DEFINITIONS}\n{entry}" if timed else entry
-    return replace(program, sources=_units(kernels.texts(), entry, dialect))
+    return replace(program, sources=_units(kernels.texts(), entry, dialect, at_a_time))
 
 
 def render_plans(
@@ -119,7 +123,7 @@ def render_plans(
     kernels = DistinctKernels(dialect)
     rendered = [_rendered(plan, kernels, allocate(plan)) for plan in plans]
     if not dialect.has_entry:
-        sources = _units(kernels.texts(), _started(plans), dialect, most=1)
+        sources = _units(kernels.texts(), _started(plans), dialect, 1, most=1)
         return [replace(one, sources=sources) for one, _ in rendered]
     entries = [
         f"static void hlo_entry_{n}{_PARAMETERS} {entry}" for n, (_, entry) in enumerate(rendered)
@@ -127,7 +131,7 @@ def render_plans(
     names = "".join(f"{_INDENT}hlo_entry_{n},\n" for n in range(len(rendered)))
     table = f"void (*const hlo_entries[]){_PARAMETERS}"
     table = f"{table} = {{\n{names}}};\n"
-    sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, most=1)
+    sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, 1, most=1)
     return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(rendered)]
 
 
@@ -219,23 +223,17 @@ def _pointer(place: Place) -> str:
 
 
 def _units(
-    texts: Mapping[str, str], entry: str, dialect: Dialect, most: int = _UNITS
+    texts: Mapping[str, str], entry: str, dialect: Dialect, at_a_time: int, most: int = _UNITS
 ) -> dict[str, str]:
     """Group kernels into translation units of similar size; the last one has the entry.
 
     Units are compiled in parallel. Kernels that another unit calls have hidden visibility instead
     of being static.
     """
-    total = sum(map(len, texts.values())) + len(entry)
     # Only OpenMP C is compiled by us, in parallel units; other targets are one file.
-    number = min(most, -(-total // _UNIT)) if dialect is OPENMP else 1
-    groups: list[list[str]] = [[]]
-    size = 0
-    for text in texts.values():
-        if size * number >= total * len(groups):
-            groups.append([])
-        groups[-1].append(text)
-        size += len(text)
+    groups = [list(texts.values())]
+    if dialect is OPENMP:
+        groups = _groups(texts, len(entry), at_a_time, most)
     heads = "".join(_prototype(text) for text in texts.values()) if len(groups) > 1 else ""
     units = {}
     for number, group in enumerate(groups):
@@ -251,6 +249,21 @@ def _units(
             for name, text in units.items()
         }
     return units
+
+
+def _groups(texts: Mapping[str, str], entry: int, at_a_time: int, most: int) -> list[list[str]]:
+    """Divide kernels into groups of similar size; the last one has room for the entry, of so many
+    characters. Each kernel in turn, the longest first, joins the shortest group."""
+    total = sum(map(len, texts.values())) + entry
+    wanted = max(min(at_a_time, total // _SHORT_UNIT), -(-total // _UNIT))
+    number = max(1, min(most, wanted, len(texts)))
+    sizes = [*[0] * (number - 1), entry]
+    chosen: dict[str, int] = {}
+    for name in sorted(texts, key=lambda name: -len(texts[name])):
+        shortest = min(range(number), key=sizes.__getitem__)
+        chosen[name] = shortest
+        sizes[shortest] += len(texts[name])
+    return [[texts[name] for name in texts if chosen[name] == place] for place in range(number)]
 
 
 def _prologue(dialect: Dialect, code: str) -> str:
