@@ -10,6 +10,7 @@ from backend_c.ir.decided_selects import with_decided_selects
 from backend_c.ir.folded_divisions import with_folded_divisions
 from backend_c.ir.fused_products import with_fused_products
 from backend_c.ir.invariant_conditions import with_hoisted_conditions
+from backend_c.ir.logical_selects import with_logical_selects
 from backend_c.ir.loop_ir import Statement
 from backend_c.ir.narrow_integers import with_narrow_integers
 from backend_c.ir.segmented_sums import with_segmented_sums
@@ -26,6 +27,7 @@ def rewritten(body: Sequence[Statement], settings: Settings) -> tuple[Statement,
     if settings.is_fast and settings.has_lanes:
         body = with_folded_divisions(body)
     if settings.has_lanes:
-        body = with_hoisted_conditions(with_bit_tests(with_narrow_integers(body)))
+        body = with_bit_tests(with_narrow_integers(body))
+        body = with_hoisted_conditions(with_logical_selects(body))
     # Products last: intervals have no rule for multiply-add, and would end there.
     return with_fused_products(with_short_sequences(body)) if settings.is_fast else tuple(body)
