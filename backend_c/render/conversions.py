@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
 
 from backend_c.ir.loop_ir import INDEX, INDICES, NARROW_INDEX
 from backend_c.render.binding import ATOM, OTHER
 from backend_c.render.c_types import is_narrow, register_type
 from hlo.types import F32, F64, PRED, U64, ElementType
+
+_FLOAT_INTEGERS = 2**24  # all integers up to it are floats of 32 bits
 
 
 def rounded_from_f64(text: str, element_type: ElementType) -> str:
@@ -59,16 +64,32 @@ def _to_float(text: str, source: ElementType, result: ElementType) -> tuple[str,
     """Render ``convert`` to a float type, rounded once.
 
     A 64-bit integer does not fit a double, so it is rounded to odd there, which rounding to a
-    narrower type then takes as the integer itself.
+    narrower type then takes as the integer itself. A float has the integers up to 2**24: of a type
+    that ends below, larger ones overflow all the same.
     """
-    if not is_narrow(result) or source is result:
+    if not is_narrow(result) or source is result or _has_all(result, source):
         return f"({register_type(result)}){text}", ATOM
+    if source.is_integer and float(_limits(result).max) < _FLOAT_INTEGERS:
+        return f"hlo_round_{result}((float){text})", ATOM
     if source.is_integer and source.bits == 64:
         odd = f"hlo_f64_from_{source}_to_odd({text})"
         return f"hlo_round_{result}_from_f64({odd})", ATOM
     if source is F64 or (source.is_integer and source.bits == 32):
         return f"hlo_round_{result}_from_f64((double){text})", ATOM
     return f"hlo_round_{result}((float){text})", ATOM
+
+
+def _has_all(result: ElementType, source: ElementType) -> bool:
+    """Return whether a float type has all numbers of an integer type."""
+    if not source.is_integer:
+        return False
+    magnitude_bits = source.bits - (source.kind == "signed")
+    return bool(magnitude_bits <= _limits(result).nmant + 1)
+
+
+def _limits(element_type: ElementType) -> Any:
+    """Return the limits of a float type: its largest number, the bits of its mantissa."""
+    return ml_dtypes.finfo(element_type.numpy)  # type: ignore[no-untyped-call]
 
 
 def as_double(
