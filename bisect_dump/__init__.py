@@ -1,14 +1,15 @@
 """Find the pass of a dumped compilation that changed a program's meaning, and the instruction.
 
     for dumped in bisect_dump.modules(directory):    # the files that --xla_dump_to wrote
-        history = bisect_dump.History(dumped, arguments, seed)
+        history = bisect_dump.History(dumped, arguments, seed, read)
         for row in history.rows(watch): ...          # each stage judged against the one before
         change = history.first_change(watch)         # or the first stage with another meaning,
         found = bisect_dump.culprit(change)          # the first instruction with another value,
         bisect_dump.source(change, found)            # and the source line it was made from
 
-``modules`` raises Error if the directory holds no stage. Stages that do not parse, that the given
-arguments do not fit, or whose evaluation fails are left out of a history; its ``faults`` say why.
+``modules`` raises Error if the directory holds no stage. ``read(stage)`` returns a stage's module;
+by default its file is HLO text. Stages that do not parse, that the given arguments do not fit, or
+whose evaluation fails are left out of a history; its ``faults`` say why.
 
 The files, in the order of the work:
 
@@ -31,7 +32,7 @@ from hlo.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from bisect_dump.blame import culprit, source
     from bisect_dump.difference_verdict import Judgement
-    from bisect_dump.dump import Dumped, Stage, grouped, in_order, is_dump, modules
+    from bisect_dump.dump import Dumped, Stage, contents, grouped, in_order, is_dump, modules
     from bisect_dump.history import Change, History, Row
     from bisect_dump.side_by_side import Culprit
     from bisect_dump.stage_results import Meanings
@@ -47,6 +48,7 @@ __all__ = [
     "Row",
     "Stage",
     "as_stage",
+    "contents",
     "culprit",
     "grouped",
     "in_order",
@@ -66,6 +68,7 @@ _HOMES = {
     "Row": "bisect_dump.history",
     "Stage": "bisect_dump.dump",
     "as_stage": "bisect_dump.stages",
+    "contents": "bisect_dump.dump",
     "culprit": "bisect_dump.blame",
     "grouped": "bisect_dump.dump",
     "in_order": "bisect_dump.dump",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from bisect_dump.difference_verdict import Judgement
 from bisect_dump.dump import Dumped, Stage
 from bisect_dump.stage_results import Arguments, Meanings
-from bisect_dump.stages import Read, interface, read_stage, same_interface
+from bisect_dump.stages import Read, Reader, as_stage, interface, read_text, same_interface
 from hlo.errors import Error
 from hlo.io_errors import why
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED
@@ -47,10 +47,14 @@ class Change:
 
 class History:
     """Judge the stages of one module of a dump. ``arguments(module, path, ranks)`` draws the
-    arguments of each rank. Errors of stages are kept in ``faults``, not raised."""
+    arguments of each rank, ``read(stage)`` reads its module. Errors of stages are kept in
+    ``faults``, not raised."""
 
-    def __init__(self, dumped: Dumped, arguments: Arguments, seed: int) -> None:
+    def __init__(
+        self, dumped: Dumped, arguments: Arguments, seed: int, read: Reader = read_text
+    ) -> None:
         self._dumped, self._arguments, self._seed = dumped, arguments, seed
+        self._read = read
         self._meanings: Meanings | None = None
         self.faults: dict[Stage, str] = {}  # why a stage could not be checked
         self.breaks: dict[Stage, tuple[str, str]] = {}  # interface before and after a change of it
@@ -75,7 +79,7 @@ class History:
             watch(stage)
             start = time.perf_counter()
             try:
-                after = read_stage(stage)
+                after = as_stage(stage, self._read(stage))
                 row, change = self._compared(before, after)
             except (Error, OSError) as error:
                 self.faults[stage] = why(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -14,6 +14,8 @@ from hlo.module import Module
 from hlo.program_file import read
 from hlo.ranks import declared, knows_ranks
 from hlo.types import Shape, leaves, without_layout
+
+Reader = Callable[[Stage], Module]  # parses and verifies; raises Error with the file's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,9 @@ def _flattened(shape: Shape) -> Iterator[Shape]:
     return (without_layout(leaf) for leaf in leaves(shape))
 
 
-def read_stage(stage: Stage) -> Read:
-    """Parse and verify a stage's file; raise Error with the file's name."""
-    return as_stage(stage, read(stage.path))
+def read_text(stage: Stage) -> Module:
+    """Read a stage whose file is HLO text."""
+    return read(stage.path)
 
 
 def as_stage(stage: Stage, module: Module) -> Read:

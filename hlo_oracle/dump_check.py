@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -15,10 +16,14 @@ from rich.markup import escape
 from bisect_dump.dump import Dumped, Stage
 from bisect_dump.history import CHANGED, FAULT, FIRST, OTHER, SAME, History, Row, Watch
 from bisect_dump.stage_results import Arguments
+from bisect_dump.stages import Reader
 from hlo.module import Module
 from hlo.values import Value
 from hlo_oracle import arguments, terminal
+from hlo_oracle.loading import programs
+from hlo_oracle.loading.programs import Program
 from hlo_oracle.peer_verdicts import described
+from hlo_oracle.plurals import counted
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import one_line, printable
 from interp.envelope.verdict import EQUAL, KINDS, UNDETERMINED, WITHIN
@@ -42,6 +47,20 @@ def drawn(options: argparse.Namespace) -> Arguments:
         return arguments.per_rank(module, path, options, ranks)
 
     return of
+
+
+def reader() -> Reader:
+    """Return a function that reads stages in every form; standard input, ``-``, is read once."""
+
+    @cache
+    def standard_input() -> Program:
+        return programs.read_program(Path("-"))
+
+    def read(stage: Stage) -> Module:
+        is_input = str(stage.path) == "-"
+        return (standard_input() if is_input else programs.read_stage(stage)).module
+
+    return read
 
 
 @contextmanager
@@ -72,9 +91,9 @@ def _weight(status: int) -> int:
 def _module(dumped: Dumped, options: argparse.Namespace, console: Console) -> list[Row]:
     width = max(len(one_line(stage.label)) for stage in dumped.stages)
     if not options.json:
-        console.print(escape(f"{one_line(dumped.name)}: {_count(len(dumped.stages), 'stage')}"))
+        console.print(escape(f"{one_line(dumped.name)}: {counted(len(dumped.stages), 'stage')}"))
     rows = []
-    history = History(dumped, drawn(options), options.seed or 0)
+    history = History(dumped, drawn(options), options.seed or 0, reader())
     with progress(options, dumped) as watch:
         for row in history.rows(watch):
             rows.append(row)
@@ -141,7 +160,3 @@ def _print_summary(rows: list[Row], console: Console) -> None:
     parts += [f"{changed} CHANGED" if changed else "none changed" if compared else ""]
     style = "red" if changed else "yellow" if faults or undetermined else "green"
     console.print(f"  [{style}]{', '.join(part for part in parts if part)}[/]")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 from hlo.errors import Error
+from hlo_oracle import option_types
 
 # Files of a recorded call; the facts are written last.
 RECORDED_PROGRAM, RECORDED_ARGUMENTS = "program.hlo.gz", "arguments.npz"
 RECORDED_RESULTS, RECORDED_FACTS = "results.npz", "facts.json"
 
-_SUFFIXES = (".hlo", ".txt", ".mlir", ".pb")  # and compressed: .hlo.gz
+# And compressed: .hlo.gz. StableHLO has no one name for its bytecode.
+_SUFFIXES = (".hlo", ".txt", ".mlir", ".mlirbc", ".stablehlo", ".pb")
+KNOWN = f"{', '.join(f'*{suffix}' for suffix in _SUFFIXES[:-1])} or *{_SUFFIXES[-1]}"
+
+
+def add_paths(
+    parser: argparse.ArgumentParser,
+    metavar: str = "FILE|DIR",
+    what: str = "programs, directories of them, or dumps of XLA",
+) -> None:
+    """Add the positional arguments of a command that takes many programs."""
+    parser.add_argument("paths", type=option_types.path, nargs="+", metavar=metavar, help=what)
 
 
 def is_program(path: Path) -> bool:
@@ -38,7 +51,7 @@ def program_files(paths: list[Path]) -> list[Path]:
             inside = sorted(p for p in path.iterdir() if is_program(p) and p.is_file())
             inside += sorted(facts.with_name(RECORDED_PROGRAM) for facts in recorded)
             if not inside:
-                raise Error(f"{path}: no *.hlo, *.txt, *.mlir or *.pb in this directory")
+                raise Error(f"{path}: no {KNOWN} in this directory")
             found.extend(inside)
         else:
             found.append(path)

@@ -32,6 +32,7 @@ from hlo_oracle import arguments, own_process, rank_runs
 from hlo_oracle.loading import programs
 from hlo_oracle.measurement import Job, Row
 from hlo_oracle.peer_verdicts import described
+from hlo_oracle.plurals import counted
 from hlo_oracle.program_paths import program_name
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED
 
@@ -176,8 +177,8 @@ def _arguments(job: Job, module: Module, path: Path, ranks: int) -> tuple[tuple[
 def summary(comparisons: list[Comparison]) -> str:
     """Count the pairs of files by their worst verdicts."""
     kinds = [comparison.kind for comparison in comparisons]
-    pairs = "1 pair" if len(kinds) == 1 else f"{len(kinds)} pairs"
-    return f"{pairs} of files: {described([(kind, kinds.count(kind)) for kind in KINDS])}"
+    verdicts = described([(kind, kinds.count(kind)) for kind in KINDS])
+    return f"{counted(len(kinds), 'pair')} of files: {verdicts}"
 
 
 def answer(question: dict[str, Any]) -> dict[str, object]:

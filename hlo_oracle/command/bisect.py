@@ -1,11 +1,11 @@
 """hlo bisect: the pass of a compilation that changed what the program means.
 
 DUMP is a directory that XLA wrote with --xla_dump_to=DIR --xla_dump_hlo_as_text
---xla_dump_hlo_pass_re=.* (and --xla_dump_large_constants); or files of it; or any files, which are
-then the stages of one program in the order given. Each stage is evaluated exactly, on the same
-arguments, and must mean what the one before meant, but for roundings. Then the two stages are run
-side by side, and the first instruction is named whose value is another one. Exit status: 0 nothing
-changed, 1 a culprit, 2 bad input.
+--xla_dump_hlo_pass_re=.* (and --xla_dump_large_constants), or --xla_dump_hlo_as_proto; or files of
+it; or any files, in any form, and - for standard input, which are then the stages of one program in
+the order given. Each stage is evaluated exactly, on the same arguments, and must mean what the one
+before meant, but for roundings. Then the two stages are run side by side, and the first instruction
+is named whose value is another one. Exit status: 0 nothing changed, 1 a culprit, 2 bad input.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ from rich.markup import escape
 import bisect_dump
 import pages
 from bisect_dump import Change, Culprit, Dumped, History
+from bisect_dump.stages import Reader
 from hlo.errors import Error
 from hlo_oracle import arguments, option_types, terminal
-from hlo_oracle.dump_check import drawn, progress
-from hlo_oracle.loading import programs
+from hlo_oracle.dump_check import drawn, progress, reader
+from hlo_oracle.program_paths import add_paths
 from hlo_oracle.terminal import one_line, printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths", type=option_types.path, nargs="+", metavar="DUMP", help="a directory, or files"
-    )
+    add_paths(parser, "DUMP", "a directory, or files")
     arguments.add_options(parser)
     parser.add_argument(
         "--html",
@@ -46,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     arguments.require_use(options)
-    console = terminal.console()
-    found = [_bisected(dumped, options, console) for dumped in _dumped(options.paths)]
+    console, read = terminal.console(), reader()
+    found = [_bisected(dumped, options, console, read) for dumped in _dumped(options.paths)]
     return 1 if 1 in found else max(found)
 
 
@@ -58,25 +57,26 @@ def _dumped(paths: list[Path]) -> list[Dumped]:
     if files:  # DUMP/module_0008* names directories of a dump, too, which hold no stages
         directories = [path for path in directories if bisect_dump.is_dump(path)]
     found = [module for path in directories for module in bisect_dump.modules(path)]
-    stages = bisect_dump.grouped(files) or ([bisect_dump.in_order(files)] if files else [])
-    found += stages
+    # A name says nothing of standard input, which is a stage where it stands.
+    stages = [] if Path("-") in files else bisect_dump.grouped(files)
+    found += stages or ([bisect_dump.in_order(files)] if files else [])
     if all(len(module.stages) < 2 for module in found):
-        raise Error(
-            f"{found[0].stages[0].path}: a single stage; dump them all with"
-            " --xla_dump_hlo_pass_re=.*"
-        )
+        path = found[0].stages[0].path
+        if path == Path("-"):
+            raise Error("standard input is a single stage: give another before or after the -")
+        raise Error(f"{path}: a single stage; dump them all with --xla_dump_hlo_pass_re=.*")
     return found
 
 
-def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console) -> int:
-    history = History(dumped, drawn(options), options.seed or 0)
+def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console, read: Reader) -> int:
+    history = History(dumped, drawn(options), options.seed or 0, read)
     with progress(options, dumped) as watch:
         change = history.first_change(watch)
         shown = change or history.suspect
         culprit = bisect_dump.culprit(shown) if shown else None
     status = 1 if change else 2 if history.faults else 0
     if options.html is not None:
-        _write_page(dumped, shown, culprit, options.html)
+        _write_page(dumped, read, shown, culprit, options.html)
     if options.json:
         found = _as_json(dumped, history, shown, culprit)
         print(json.dumps(found | {"changed": change is not None, "status": status}))
@@ -103,14 +103,14 @@ def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console) -> 
 
 
 def _write_page(
-    dumped: Dumped, change: Change | None, culprit: Culprit | None, directory: Path
+    dumped: Dumped, read: Reader, change: Change | None, culprit: Culprit | None, directory: Path
 ) -> None:
     """Write the page of a module's stages; stages that cannot be read are left out."""
     stages: list[pages.Stage] = []
     blame = None
     for stage in dumped.stages:
         try:
-            module = programs.read_program(stage.path).module
+            module = read(stage)
         except Error:  # a fault, which the command tells
             continue
         if change is not None and stage == change.after.stage:

@@ -6,7 +6,8 @@ that their outputs have on XLA:CPU. Otherwise arguments are drawn from the seed.
 programs for which several make a difference, the interpreter alone is run.
 
 A directory that XLA wrote (--xla_dump_to) holds the stages of compilations instead: each is
-evaluated, and must mean what the one before meant (hlo bisect finds the instruction).
+evaluated, and must mean what the one before meant (hlo bisect finds the instruction). Its snapshots
+of runs are programs.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import bisect_dump
+from bisect_dump import Dumped
 from hlo.errors import Error
 from hlo.operating_system import most_threads
 from hlo_oracle import (
@@ -37,11 +39,13 @@ from hlo_oracle import (
 )
 from hlo_oracle.loading import programs
 from hlo_oracle.measurement import Job, Row, measured
+from hlo_oracle.plurals import counted
 from hlo_oracle.program_paths import (
     RECORDED_ARGUMENTS,
     RECORDED_FACTS,
     RECORDED_PROGRAM,
     RECORDED_RESULTS,
+    add_paths,
     program_files,
     program_name,
 )
@@ -61,13 +65,7 @@ _threads = option_types.up_to(most_threads())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths",
-        type=option_types.path,
-        nargs="+",
-        metavar="FILE|DIR",
-        help="programs, or dumps of XLA",
-    )
+    add_paths(parser)
     programs.add_options(parser)
     arguments.add_options(parser)
     rank_runs.add_options(parser)
@@ -130,9 +128,18 @@ def main(options: argparse.Namespace) -> int:
         peer_verdicts.require(options.against)
     if options.results and (options.against or len(options.paths) != 1):
         raise Error("--results are those of one program, and of no compiler that --against runs")
-    dumps = [path for path in options.paths if path.is_dir() and bisect_dump.is_dump(path)]
-    status = _dumps(dumps, options) if dumps else 0
-    others = [path for path in options.paths if path not in dumps]
+    stages: list[Dumped] = []
+    others: list[Path] = []
+    for path in options.paths:
+        if path.is_dir() and bisect_dump.is_dump(path):
+            modules, snapshots = bisect_dump.contents(path)
+            if modules:
+                _require_none_of_programs(path, options)
+            stages += modules
+            others += snapshots
+        else:
+            others.append(path)
+    status = dump_check.report(stages, options) if stages else 0
     return _worst(status, _files(program_files(others), options) if others else 0)
 
 
@@ -140,28 +147,20 @@ def _worst(*statuses: int) -> int:
     return 1 if 1 in statuses else max(statuses)
 
 
-def _dumps(directories: list[Path], options: argparse.Namespace) -> int:
+def _require_none_of_programs(directory: Path, options: argparse.Namespace) -> None:
+    """Raise Error for an option that has no meaning for a dump."""
     for option in _OF_PROGRAMS:
         if getattr(options, option):
-            raise Error(f"--{option} is for programs; {directories[0]} is a dump of stages")
-    return dump_check.report(
-        [m for path in directories for m in bisect_dump.modules(path)], options
-    )
+            raise Error(f"--{option} is for programs; {directory} is a dump of stages")
 
 
 def _files(files: list[Path], options: argparse.Namespace) -> int:
-    with tempfile.TemporaryDirectory() as directory:
-        given = _standard_input(Path(directory)) if Path("-") in files else None
-        files = [given if given and str(file) == "-" else file for file in files]
+    with (
+        programs.with_standard_input(files) as files,
+        tempfile.TemporaryDirectory() as directory,
+    ):
         jobs = [_job(file, options, Path(directory) / f"{n}.npz") for n, file in enumerate(files)]
         return _report(_once_with_sums(jobs) if options.same else jobs, options)
-
-
-def _standard_input(directory: Path) -> Path:
-    """Write standard input to a file, as it is read in other processes; return its path."""
-    file = directory / "stdin"
-    file.write_bytes(programs.read_bytes(Path("-")))
-    return file
 
 
 def _once_with_sums(jobs: list[Job]) -> list[Job]:
@@ -291,7 +290,7 @@ def _verdict(row: Row) -> tuple[str, str, list[str]]:
         return "crashed", "red", [row.crash]
     if row.error is not None:
         return "not checked", "yellow", row.error.splitlines()
-    count = "1 output" if len(row.outputs) == 1 else f"{len(row.outputs)} outputs"
+    count = counted(len(row.outputs), "output")
     if row.different:
         return "DIFFERENT", "red", [*row.different, *row.sums]
     if row.sums:

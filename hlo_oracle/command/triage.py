@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from hlo_oracle import campaign_progress, option_types, peer_verdicts, terminal
+from hlo_oracle import campaign_progress, peer_verdicts, terminal
 from hlo_oracle.loading import programs
+from hlo_oracle.plurals import counted
+from hlo_oracle.program_paths import add_paths
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import one_line
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 # In the order of a summary.
 _JUDGED = ("legal", "undetermined", "wrong", "crash")
+_LONGEST = 200  # characters of a reason that is printed
 _VERDICTS = (
     *_JUDGED,
     *("without meaning", "refused", "not read"),
@@ -42,9 +45,7 @@ _VERDICTS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this subcommand."""
-    parser.add_argument(
-        "paths", type=option_types.path, nargs="+", metavar="FILE|DIR|ZIP", help="the programs"
-    )
+    add_paths(parser, "FILE|DIR|ZIP", "the programs")
     parser.add_argument(
         "--against", metavar=peer_verdicts.METAVAR, default="xla", help=peer_verdicts.HELP
     )
@@ -56,11 +57,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Triage; return the exit status."""
     peer_verdicts.require(options.against)
+    with programs.with_standard_input(options.paths) as paths:
+        return _triaged(paths, options)
+
+
+def _triaged(paths: Sequence[Path], options: argparse.Namespace) -> int:
     from fuzz.campaign.directory import Directory
     from hlo_oracle.triage.inputs import inputs
     from hlo_oracle.triage.subject import Triage
 
-    found = tuple(inputs(options.paths, options.state / "unpacked"))
+    found = tuple(inputs(paths, options.state / "unpacked"))
     subject = Triage(found, options.against, options.seed, options.elided, options.state)
     totals = campaign_progress.run_here(options.state, subject, len(found), options)
     total = campaign_progress.watched(
@@ -84,14 +90,21 @@ def main(options: argparse.Namespace) -> int:
     if groups:
         return 1
     if total.counts["programs"] and not any(total.counts[what] for what in _JUDGED):
-        print(f"hlo: nothing was judged: {_line(total)}", file=sys.stderr)
+        said = f"nothing was judged: {_line(total)}{_first_reason(verdicts)}"
+        print(f"hlo: {said}", file=sys.stderr)
         return 2
     return 0
 
 
+def _first_reason(verdicts: Mapping[str, Sequence[str]]) -> str:
+    """Say why the first program was not judged."""
+    (name, (_, why)), *_ = verdicts.items()
+    return f"; {one_line(name)}: {one_line(why)[:_LONGEST]}"
+
+
 def _line(total: Chunk) -> str:
     counts = [(verdict, total.counts[verdict]) for verdict in _VERDICTS]
-    return f"{total.counts['programs']} programs: {peer_verdicts.described(counts)}"
+    return f"{counted(total.counts['programs'], 'program')}: {peer_verdicts.described(counts)}"
 
 
 def _groups(directory: Any, subject: Triage) -> list[dict[str, Any]]:
@@ -134,7 +147,10 @@ def _page(verdicts: Mapping[str, Sequence[str]], groups: Sequence[Mapping[str, A
     """Format the tables of verdicts and groups as Markdown."""
     counts = Counter(verdict for verdict, _ in verdicts.values())
     lines = ["# Triage", ""]
-    lines += [f"{len(verdicts)} programs: {peer_verdicts.described(counts.most_common())}.", ""]
+    lines += [
+        f"{counted(len(verdicts), 'program')}: {peer_verdicts.described(counts.most_common())}.",
+        "",
+    ]
     lines += ["| programs | what is wrong | to blame | instructions | gone without | folder |"]
     lines += ["|--:|---|---|--:|---|---|"]
     for group in groups:

@@ -16,22 +16,16 @@ from pathlib import Path
 import bisect_dump
 from hlo.errors import Error, explained
 from hlo.io_errors import told
-from hlo_oracle import option_types
 from hlo_oracle.loading import programs
-from hlo_oracle.program_paths import program_files
+from hlo_oracle.plurals import counted
+from hlo_oracle.program_paths import add_paths, program_files
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this subcommand."""
-    parser.add_argument(
-        "paths",
-        type=option_types.path,
-        nargs="+",
-        metavar="FILE|DIR",
-        help="programs, directories of them, or dumps of XLA",
-    )
+    add_paths(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object per file")
 
 
@@ -50,17 +44,18 @@ def main(options: argparse.Namespace) -> int:
         elif error is not None:
             print(*map(printable, [first, *(details if options.verbose else ())]), sep="\n")
     if not options.json:
-        count = f"{len(files)} program{'s' * (len(files) != 1)}"
-        print(f"{count}: {len(files) - bad} valid{f', {bad} not' if bad else ''}")
+        valid = f"{len(files) - bad} valid{f', {bad} not' if bad else ''}"
+        print(f"{counted(len(files), 'program')}: {valid}")
     return 2 if bad else 0
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
-    """List the files of the arguments: of a dump its stages."""
+    """List the files of the arguments: of a dump its stages and snapshots."""
     for path in paths:
         if path.is_dir() and bisect_dump.is_dump(path):
-            for module in bisect_dump.modules(path):
-                yield from (stage.path for stage in module.stages)
+            modules, snapshots = bisect_dump.contents(path)
+            yield from (stage.path for module in modules for stage in module.stages)
+            yield from snapshots
         else:
             yield from program_files([path])
 

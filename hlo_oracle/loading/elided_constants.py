@@ -30,6 +30,21 @@ def way(text: str) -> str:
     return text
 
 
+def has_elided(module: Module) -> bool:
+    """Test for a constant that the text elides."""
+    return any(
+        _elided(instruction) is not None
+        for computation in module.computations
+        for instruction in computation.instructions
+    )
+
+
+def _elided(instruction: Instruction) -> Literal | None:
+    """Return the literal of an instruction if the text elides it."""
+    literal = instruction.attributes.get("literal")
+    return literal if isinstance(literal, Literal) and literal.is_elided else None
+
+
 def filled(module: Module, text: str) -> tuple[Module, int]:
     """Fill in elided constants; return the module, and how many there were.
 
@@ -60,8 +75,8 @@ def filled(module: Module, text: str) -> tuple[Module, int]:
         return replace(literal, value=array)
 
     def instruction(one: Instruction) -> Instruction:
-        literal = one.attributes.get("literal")
-        if not isinstance(literal, Literal) or not literal.is_elided:
+        literal = _elided(one)
+        if literal is None:
             return one
         return one._replace(attributes={**one.attributes, "literal": of(literal)})
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import BinaryIO, Protocol
 
 import bisect_dump
 import hlo
+from bisect_dump import Stage
 from hlo.errors import Error
 from hlo.io_errors import of_file
 from hlo.module import Module
@@ -22,8 +24,10 @@ from hlo_oracle import arguments
 from hlo_oracle.loading import conversion, elided_constants, literal_protos
 from hlo_oracle.loading.recognition import MOST_BYTES, Kind, module_proto, recognised
 from hlo_oracle.loading.wire_format import messages
+from hlo_oracle.plurals import counted
 
 _ARGUMENTS, _RESULT = 2, 3  # fields of an HloSnapshot
+_PARTITIONS = 2  # field of an HloUnoptimizedSnapshot
 _BLOCK = 1 << 24  # bytes that are read at a time
 
 
@@ -94,9 +98,20 @@ def read_program(path: Path, elided: str | None = None, name: str | None = None)
     left out. Raises Error, whose text begins with the file.
     """
     if path.is_dir():
-        path = _stage(path, name)
+        return read_stage(_first_stage(path, name), elided)
     with _named(path):
         return of_bytes(read_bytes(path), elided)
+
+
+def read_stage(stage: Stage, elided: str | None = None) -> Program:
+    """Read a stage of a dump as :func:`read_program` reads its file; where that is text that leaves
+    constants out, and the dump has the stage as a proto, too, it is read of that."""
+    if stage.proto is None:
+        return read_program(stage.path, elided)
+    program = read_program(stage.path)
+    if elided_constants.has_elided(program.module):
+        return read_program(stage.proto)
+    return program
 
 
 def of_bytes(data: bytes, elided: str | None = None) -> Program:
@@ -109,20 +124,32 @@ def of_bytes(data: bytes, elided: str | None = None) -> Program:
     module = module_proto(found.data)
     assert module is not None
     program = _of_text(conversion.hlo_text(conversion.MODULE, module), elided)
-    if not _is_snapshot(found.data, module):
-        return program
-    arguments = tuple(map(literal_protos.value, messages(found.data, _ARGUMENTS)))
-    results = [literal_protos.value(x) for x in messages(found.data, _RESULT)]
-    recorded = tuple(arrays_of(tuple(results))) if results else None
-    return Program(program.module, program.text, program.notes, arguments, recorded)
+    arguments, results = _recorded_run(found.data, module)
+    return Program(program.module, program.text, program.notes, arguments, results)
 
 
-def _is_snapshot(data: bytes, module: bytes) -> bool:
-    """Test for an HloSnapshot, in which the module is nested two messages deep."""
+def _recorded_run(
+    data: bytes, module: bytes
+) -> tuple[tuple[Value, ...] | None, tuple[Array, ...] | None]:
+    """Decode the arguments and the results of a run that a proto has beside its module; None for
+    what it has not.
+
+    In an HloSnapshot the module is nested two messages deep; an HloUnoptimizedSnapshot has the
+    arguments of each partition, of which one is taken, and no results.
+    """
     if data == module:
-        return False
+        return None, None
     (inside,) = messages(data, 1)
-    return inside != module
+    if inside != module:
+        results = tuple(arrays_of(_values_in(data, _RESULT)))
+        return _values_in(data, _ARGUMENTS), results or None
+    partitions = messages(data, _PARTITIONS)
+    return (_values_in(partitions[0], 1) if len(partitions) == 1 else None), None
+
+
+def _values_in(data: bytes, field: int) -> tuple[Value, ...]:
+    """Decode the LiteralProtos in a field."""
+    return tuple(map(literal_protos.value, messages(data, field)))
 
 
 def _of_text(text: str, elided: str | None) -> Program:
@@ -137,7 +164,7 @@ def of_module(module: Module, text: str, elided: str | None = None) -> Program:
     made, count = elided_constants.filled(module, elided)
     if not count:
         return Program(module, text)
-    what = "1 constant is" if count == 1 else f"{count} constants are"
+    what = f"{counted(count, 'constant')} {'is' if count == 1 else 'are'}"
     note = f"{what} not in the text, and filled in with {elided}: results are not the program's own"
     return Program(made, hlo.format(made), (note,))
 
@@ -150,6 +177,19 @@ def read_bytes(path: Path) -> bytes:
             return _all(stream)
     with of_file(path), path.open("rb") as file:
         return _all(file)
+
+
+@contextmanager
+def with_standard_input(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Yield paths with a file ``stdin``, which is there during the block, in place of ``-``: for
+    programs that are read in other processes."""
+    if Path("-") not in paths:
+        yield list(paths)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "stdin"
+        file.write_bytes(read_bytes(Path("-")))
+        yield [file if str(path) == "-" else path for path in paths]
 
 
 def _all(stream: BinaryIO) -> bytes:
@@ -169,8 +209,8 @@ def _named(path: Path) -> Iterator[None]:
         yield
 
 
-def _stage(directory: Path, name: str | None) -> Path:
-    """Find the file of a module's first stage in a dump directory."""
+def _first_stage(directory: Path, name: str | None) -> Stage:
+    """Find a module's first stage in a dump directory."""
     modules = bisect_dump.modules(directory)
     if name is not None:
         modules = [dumped for dumped in modules if name in (dumped.name, _short(dumped.name))]
@@ -178,7 +218,7 @@ def _stage(directory: Path, name: str | None) -> Path:
         known = ", ".join(_short(dumped.name) for dumped in bisect_dump.modules(directory))
         wanted = "name one of them" if name is None else f"none, or several, is {name!r}"
         raise Error(f"{directory}: a dump of {known}: {wanted}")
-    return modules[0].stages[0].path
+    return modules[0].stages[0]
 
 
 def _short(name: str) -> str:

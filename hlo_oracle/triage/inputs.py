@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hlo.errors import Error
-from hlo_oracle.program_paths import is_program
+from hlo_oracle.program_paths import KNOWN, is_program
 
 _MOST_BYTES = 1 << 30  # of what an archive holds, after decompression
 
@@ -45,7 +45,7 @@ def inputs(paths: Sequence[Path], unpacked: Path) -> list[Input]:
         for one in _inside(path, unpacked):
             found.setdefault(one.path.resolve(), (path, one))
     if not found:
-        raise Error(f"{paths[0]}: no *.hlo, *.txt, *.mlir or *.pb is there")
+        raise Error(f"{paths[0]}: no {KNOWN} is there")
     times = Counter(one.name for _, one in found.values())
     return [
         one if times[one.name] == 1 else replace(one, name=_with_source(path, one))

@@ -43,6 +43,16 @@ NAMES = {
     "1795276113520915.module_0000.f.before_optimizations.txt": (
         *("1795276113520915.module_0000.f", "before_optimizations", ""),
     ),
+    # Protos, and those that --xla_dump_compress_protos compresses.
+    "module_0008.jit_f.before_optimizations.hlo.pb": (
+        *("module_0008.jit_f", "before_optimizations", ""),
+    ),
+    "module_0008.jit_f.0007.simplification.after_algsimp.before_dce.hlo.pb": (
+        *("module_0008.jit_f", "0007 simplification: algsimp", "algsimp"),
+    ),
+    "module_0008.jit_f.sm_8.0_gpu_after_optimizations.hlo.pb.gz": (
+        *("module_0008.jit_f", "sm_8.0_gpu_after_optimizations", ""),
+    ),
     # A function may have the name of a stage.
     "module_1.a.0003.p.after_x.before_y.0004.q.after_z.txt": (
         *("module_1.a.0003.p.after_x.before_y", "0004 q: z", "z"),
@@ -53,7 +63,8 @@ OTHERS = [
     "module_0000.jit_f.cpu_after_optimizations-memory-usage-report.txt",
     "module_0000.jit_f.0001.p.after_x.before_y.txt.bak",
     "module_0000.jit_f.ir-with-opt.ll",
-    "module_0000.jit_f.before_optimizations.hlo.pb",
+    "module_0000.jit_f.before_optimizations.hlo.pb.txt",
+    "module_0000.jit_f.cpu_after_optimizations.memory-usage-report.hlo.pb",
     "module_0000.jit_f.debug_options",
     "module_0000.jit_f.thunk_sequence.txt",
     "attention.before_optimizations.txt",
@@ -84,9 +95,43 @@ def test_the_order_of_stages() -> None:
     assert second.name == "module_0001.g"
 
 
+def test_text_and_proto_of_a_stage_are_one() -> None:
+    """The text is read, and the proto is known."""
+    ends = (".txt", ".hlo.pb.gz", ".hlo.pb")
+    files = [Path(f"module_0000.f.{part}{end}") for part in ("before_optimizations",
+             "0001.p.after_x", "cpu_after_optimizations") for end in ends]  # fmt: skip
+    (module,) = dump.grouped(files)
+    assert [stage.path for stage in module.stages] == files[::3]
+    assert [stage.proto for stage in module.stages] == files[2::3]
+    (protos,) = dump.grouped(path for path in files if path.suffix != ".txt")
+    assert [stage.path for stage in protos.stages] == files[2::3]
+    (texts,) = dump.grouped(files[::3])
+    assert [stage.proto for stage in texts.stages] == [None] * 3
+
+
+def test_snapshots_are_told_from_stages(tmp_path: Path) -> None:
+    names = [
+        "module_0000.f.execution_0012.hlo_snapshot.pb",
+        "module_0000.f.execution_0012.hlo_unoptimized_snapshot.pb.gz",
+        "module_0000.f.snapshot.-501283990.pb",
+    ]
+    for name in (*names, "module_0000.f.snapshot.x.pb", "module_0000.f.debug_options"):
+        (tmp_path / name).write_bytes(b"")
+    assert dump.contents(tmp_path) == ([], [tmp_path / name for name in names])
+
+
 def test_patterns_take_linear_time() -> None:
     """Names are input: each pattern meets its worst case."""
-    for part in (".0000.p.after_", ".before_optimizations", ".sm_8.0", "0", "."):
+    for part in (
+        ".0000.p.after_",
+        ".snapshot.0",
+        ".execution_0",
+        ".hlo.pb",
+        ".before_optimizations",
+        ".sm_8.0",
+        "0",
+        ".",
+    ):
         path = Path(f"module_0{part * 20000}")
         assert dump.grouped([path]) == []
         assert cost(partial(dump.grouped, [path]), 300) < 300
@@ -95,13 +140,12 @@ def test_patterns_take_linear_time() -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (["module_0000.f.before_optimizations.hlo.pb"], "*.pb and without text"),
-        (["module_0000.f.before_optimizations.hlo.pb.gz"], "*.pb.gz and without text"),
-        (["module_0000.f.debug_options", "module_0000.f.ir.ll"], "no module of a dump is here"),
+        (["module_0000.f.before_optimizations.dot"], "a dump with *.dot alone"),
+        (["module_0000.f.debug_options", "module_0000.f.ir.ll"], "no stage of a module is here"),
         ([], "an empty directory"),
     ],
 )
-def test_a_dump_without_text(names: list[str], said: str, tmp_path: Path) -> None:
+def test_a_dump_without_stages(names: list[str], said: str, tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).write_bytes(b"\x08\x01")
     with pytest.raises(Error, match="--xla_dump_hlo_as_text") as raised:

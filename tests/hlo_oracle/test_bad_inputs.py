@@ -17,6 +17,7 @@ from conftest import ROOT, has_c_compiler
 
 import hlo_oracle
 from hlo_oracle.command.main import main, parser
+from hlo_oracle.program_paths import KNOWN
 
 ADD = """HloModule add
 ENTRY main {
@@ -81,7 +82,7 @@ ROWS = [
     Row("run add.hlo/x", "hlo: add.hlo/x: is below a file, not below a directory"),
     Row("run add.hlo --args folder", "hlo: folder: is a directory, and a file is needed"),
     Row("emit add.hlo -o add.hlo", "hlo: add.hlo: is there already, and is no directory"),
-    Row("check folder", "hlo: folder: no *.hlo, *.txt, *.mlir or *.pb in this directory"),
+    Row("check folder", f"hlo: folder: no {KNOWN} in this directory"),
     # arrays
     Row("run add.hlo --args add.hlo", f"hlo: add.hlo: {NPZ}"),
     Row(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import zipfile
@@ -103,6 +104,15 @@ def test_what_cannot_be_evaluated_here_is_no_fault_of_the_compiler(
     assert told[0] == "legal" and "filled in with zeros" in told[1]
 
 
+def test_a_program_of_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):  # the second time it is known
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(FINE.encode())))
+        status, found = triaged([Path("-")], tmp_path / "state", capsys)
+        assert status == 0 and found["programs"] == {"stdin": ["legal", "4 equal"]}
+
+
 def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "damaged.zip").write_bytes(b"PK\x03\x04")
@@ -126,6 +136,6 @@ def test_a_table_for_people(
     file.write_text(FINE)
     command = ["triage", str(file), "--state", str(tmp_path / "state"), "--workers", "0"]
     assert main(command) == 0
-    assert capsys.readouterr().out.splitlines() == ["1 programs: 1 legal"]
+    assert capsys.readouterr().out.splitlines() == ["1 program: 1 legal"]
     page = (tmp_path / "state" / "triage.md").read_text()
     assert "| &#91;red]&#96;&#124;&lt;b>.hlo | legal | " in page

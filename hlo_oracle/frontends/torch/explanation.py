@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hlo_oracle.plurals import counted
+
 
 @dataclass(frozen=True, slots=True)
 class EagerNode:
@@ -34,7 +36,7 @@ class GraphReport:
             return (
                 f"{head}, none by PyTorch" if self.compiled else f"{head}, and nothing to compute"
             )
-        lines = [f"{head}, {_number(len(self.eager), 'operation')} by PyTorch:"]
+        lines = [f"{head}, {counted(len(self.eager), 'operation')} by PyTorch:"]
         for node in dict.fromkeys(self.eager):
             times = self.eager.count(node)
             repeated = f" ({times} times)" if times > 1 else ""
@@ -47,7 +49,7 @@ class GraphReport:
             return "no stage of C"
         counts, total = " + ".join(map(str, self.compiled)), sum(self.compiled)
         noun = "operation" if total == 1 else "operations"
-        return f"{counts} {noun} in {_number(len(self.compiled), 'stage')} of C"
+        return f"{counts} {noun} in {counted(len(self.compiled), 'stage')} of C"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Explanation:
     breaks: tuple[GraphBreak, ...] = ()
 
     def __str__(self) -> str:
-        head = _number(len(self.graphs), "graph")
+        head = counted(len(self.graphs), "graph")
         if not self.graphs:
             head += ": nothing became C"
         return "\n".join([head, *map(str, self.graphs), *map(str, dict.fromkeys(self.breaks))])
@@ -109,7 +111,3 @@ class History:
         """Forget all."""
         with self._changing:
             self._reports.clear()
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
