@@ -271,14 +271,14 @@ def emit(
     """Emit a module as files by name: C, self-contained C99, or a project of CUDA.
 
     ``recorded``: arguments and the results expected of them; the targets embedded and cuda then get
-    a ``main`` that runs the module and exits with 0 if the bits are those. Of the targets embedded
-    and openmp: ``name`` begins public names, the header's, too (by default ``module``; OpenMP C has
-    ``NAME_run`` then in place of ``hlo_entry``), so that several can be in one binary. Of the
-    target embedded: ``external_weights`` makes a file of the constants, in place of code; where the
-    workspace has more than ``max_workspace`` bytes, layers are computed by bands of rows, and if
-    that is not enough, it is Unsupported, with the instruction that needs it; ``optimize`` is
-    ``speed``, the default, or ``size``; ``compiler`` is the command of a gcc, which is run to tell
-    in ``manifest.json`` the bytes of code and of stack that it makes; ``no_double`` makes a program
+    a ``main`` that runs the module and exits with 0 if the bits are those. ``name`` begins public
+    names, the header's, too (by default ``module``; OpenMP C has ``NAME_run`` then in place of
+    ``hlo_entry``), so that several can be in one binary. Of the target embedded:
+    ``external_weights`` makes a file of the constants, in place of code; where the workspace has
+    more than ``max_workspace`` bytes, layers are computed by bands of rows, and if that is not
+    enough, it is Unsupported, with the instruction that needs it; ``optimize`` is ``speed``, the
+    default, or ``size``; ``compiler`` is the command of a gcc, which is run to tell in
+    ``manifest.json`` the bytes of code and of stack that it makes; ``no_double`` makes a program
     that takes double precision Unsupported; ``simd`` is ``auto``, the default, ``none`` or
     ``cmsis``, how products of bytes are taken several at a time. Of the target cuda: with
     ``cublaslt`` products of large matrices are a library's where it is found. Raises as
@@ -286,7 +286,6 @@ def emit(
     """
     dialect = _require(target)
     wished = {
-        "name": name,
         "external_weights": external_weights or None,
         "max_workspace": max_workspace,
         "optimize": optimize,
@@ -295,15 +294,9 @@ def emit(
         "simd": simd,
     }
     refused = [option for option, value in wished.items() if value is not None]
-    if dialect is OPENMP and name is not None:
-        refused.remove("name")
     if dialect is not EMBEDDED and refused:
-        is_one = len(refused) == 1
-        others = f" and {OPENMP.name}" if refused == ["name"] else ""
-        raise Unsupported(
-            f"{', '.join(refused)} {'is' if is_one else 'are'} for the target"
-            f" {EMBEDDED.name}{others}"
-        )
+        are = "is" if len(refused) == 1 else "are"
+        raise Unsupported(f"{', '.join(refused)} {are} for the target {EMBEDDED.name}")
     given = None if recorded is None else Recorded(module, *recorded)
     goal = _choice(Optimize, "optimize", Optimize.SPEED if optimize is None else optimize)
     pairs = _choice(Simd, "simd", Simd.AUTO if simd is None else simd)

@@ -61,8 +61,8 @@ def emit(
     """Generate a program's source files, by name: C for a target (``openmp``, ``embedded``,
     ``cuda``).
 
-    ``program`` is what :func:`load` takes: a function with its arguments, too. ``name`` is for
-    ``embedded`` and ``openmp``; ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or
+    ``program`` is what :func:`load` takes: a function with its arguments, too. ``name`` begins the
+    names of files and in C; ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or
     ``size``), ``compiler``, ``no_double`` and ``simd`` (``auto``, ``none`` or ``cmsis``) are for
     ``embedded``: :func:`backend_c.emit`.
     """

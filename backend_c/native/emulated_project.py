@@ -19,13 +19,13 @@ _STRICT = ("-std=c++17", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror", "
 _INCLUDES = (f"-I{EMULATION}", f"-I{EMULATION / 'runtime_api'}")
 
 
-def build_project(directory: Path, compiler: Compiler, cache: Cache) -> Path:
-    """Compile the project in a directory; return the program.
+def build_project(directory: Path, compiler: Compiler, cache: Cache, name: str = "module") -> Path:
+    """Compile the project of a name in a directory; return the program.
 
     ``module.cu`` is compiled as kernels of the emulation, all else as it is, with warnings as
     errors. Raises ToolchainError with the compiler's first error lines.
     """
-    text = (directory / "module.cu").read_text("utf-8")
+    text = (directory / f"{name}.cu").read_text("utf-8")
     (directory / "emulated.cu").write_text(with_table(text), "utf-8")
     # The engine first: its gap lies before all shared arrays.
     made = [str(emulation_object(n, compiler, cache)) for n in ("engine.cpp", "runtime_api.cpp")]

@@ -1,5 +1,9 @@
 """Render the host plan of a module as C++: ``launch.cu``, its header ``module.h``, a kernel
-table."""
+table.
+
+What is written here of names that begin with ``module`` is another name where the project has one
+(:class:`ProjectNames`).
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from backend_c.cuda.host_plan import (
     launches,
     products,
 )
+from backend_c.projects.cuda_names import ProjectNames
 from backend_c.projects.cuda_products import product_lines, products_text
 from backend_c.projects.origin_comments import safe_name, safe_shape
 from backend_c.render.c_types import memory_type
@@ -170,7 +175,7 @@ int module_load_constants(const char *file, void *constants, cudaStream_t stream
 """
 
 
-def header_text(host: HostPlan) -> str:
+def header_text(host: HostPlan, names: ProjectNames) -> str:
     """Render ``module.h``."""
     waits = any(isinstance(step, HostLoop | HostSwitch) for step in in_text_order(host.steps))
     lines = [f"#define MODULE_WORKSPACE_BYTES {_workspace(host)}u"]
@@ -186,7 +191,7 @@ def header_text(host: HostPlan) -> str:
     lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     waiting = _WAITS if waits else _DOES_NOT_WAIT
     waiting += _STARTS if products(host) else ""
-    return _HEADER.format(waiting=waiting) + "\n".join(lines)
+    return names.begun(_HEADER.format(waiting=waiting) + "\n".join(lines))
 
 
 def parameters(host: HostPlan) -> list[str]:
@@ -214,11 +219,11 @@ def _joined(words: Sequence[str]) -> str:
     return text if len(text) < 70 else "\n    " + ",\n    ".join(words)
 
 
-def kernels_header(names: Sequence[str], host: HostPlan) -> str:
+def kernels_header(kernels: Sequence[str], host: HostPlan, names: ProjectNames) -> str:
     """Render ``kernels.h``, what module.cu and launch.cu share."""
     most = max((len(step.operands) for step in launches(host)), default=0)
-    numbered = "".join(f"{_INDENT}MODULE_{name},\n" for name in names)
-    return (
+    numbered = "".join(f"{_INDENT}MODULE_{kernel},\n" for kernel in kernels)
+    return names.begun(
         "/* The kernels of module.cu by number, for launch.cu. */\n"
         "#ifndef KERNELS_H\n#define KERNELS_H\n\n"
         # The table has one more: C++ has no array of 0 elements, for a module without kernels.
@@ -228,16 +233,17 @@ def kernels_header(names: Sequence[str], host: HostPlan) -> str:
     )
 
 
-def kernel_table(names: Sequence[str]) -> str:
+def kernel_table(kernels: Sequence[str], names: ProjectNames) -> str:
     """Render the table at the end of module.cu."""
-    rows = "".join(f"{_INDENT}(const void *){name},\n" for name in names)
-    return f"const void *const module_kernels[MODULE_KERNELS + 1] = {{\n{rows}{_INDENT}0}};\n"
+    rows = "".join(f"{_INDENT}(const void *){names.kernel(kernel)},\n" for kernel in kernels)
+    head = names.begun("const void *const module_kernels[MODULE_KERNELS + 1]")
+    return f"{head} = {{\n{rows}{_INDENT}0}};\n"
 
 
-def launch_text(host: HostPlan) -> str:
+def launch_text(host: HostPlan, names: ProjectNames) -> str:
     """Render ``launch.cu``."""
     steps = list(in_text_order(host.steps))
-    lines = [line for step in host.steps for line in _step(step)]
+    lines = [line for step in host.steps for line in _step(step, names)]
     plain = any(isinstance(s, LaunchKernel) and not s.takes_seed for s in steps)
     used = _identifiers(lines)
     parts = [_PROLOGUE, _AT * ("at" in used)]
@@ -250,8 +256,8 @@ def launch_text(host: HostPlan) -> str:
     unused = [f"(void){name};" for name in _names(host) if name not in used]
     body = [*unused, *lines, "return 0;"]
     text = "".join(f"{_INDENT}{line}\n" for line in body)
-    head = f"int module_run({_joined(parameters(host))})"
-    return "".join([*parts, f"{head} {{\n{text}}}\n"])
+    head = names.begun(f"int module_run({_joined(parameters(host))})")
+    return f"{names.begun(''.join(parts))}{head} {{\n{text}}}\n"
 
 
 def _names(host: HostPlan) -> list[str]:
@@ -288,15 +294,15 @@ def _address(place: Place) -> str:
             return f"at(work_bytes, {place.offset})"
 
 
-def _step(step: HostStep) -> list[str]:
+def _step(step: HostStep, names: ProjectNames) -> list[str]:
     """Render a step."""
     match step:
         case LaunchKernel():
-            return _launch(step)
+            return _launch(step, names)
         case MultiplyMatrices():
             places = (step.lhs, step.rhs, step.result, step.workspace)
-            otherwise = [line for one in step.launches for line in _launch(one)]
-            return product_lines(step, list(map(_address, places)), otherwise)
+            otherwise = [line for one in step.launches for line in _launch(one, names)]
+            return product_lines(step, list(map(_address, places)), otherwise, names)
         case CopyBytes(source, target, size):
             words = f"{_address(target)}, {_address(source)}, {size}"
             return [f"REQUIRE(copied({words}, stream));"]
@@ -304,30 +310,30 @@ def _step(step: HostStep) -> list[str]:
             return [f"REQUIRE(cudaMemsetAsync({_address(target)}, {value}, {size}, stream));"]
         case HostLoop(number, _, _, body, trips) if trips is not None:
             head = f"for (int64_t trip_{number} = 0; trip_{number} < {trips}; ++trip_{number}) {{"
-            return [head, *_indented(body), "}"]
+            return [head, *_indented(body, names), "}"]
         case HostLoop(number, condition, predicate, body):
             read = [f"uint8_t again_{number} = 0;",
                     f"REQUIRE(read_back(&again_{number}, {_address(predicate)}, 1, stream));",
                     f"if (!again_{number}) break;"]  # fmt: skip
-            return ["for (;;) {", *_indented(condition), *(_INDENT + line for line in read),
-                    *_indented(body), "}"]  # fmt: skip
+            return ["for (;;) {", *_indented(condition, names), *(_INDENT + line for line in read),
+                    *_indented(body, names), "}"]  # fmt: skip
         case HostSwitch():
-            return _switch(step)
+            return _switch(step, names)
 
 
-def _indented(steps: Sequence[HostStep]) -> list[str]:
-    return [_INDENT + line for step in steps for line in _step(step)]
+def _indented(steps: Sequence[HostStep], names: ProjectNames) -> list[str]:
+    return [_INDENT + line for step in steps for line in _step(step, names)]
 
 
-def _launch(step: LaunchKernel) -> list[str]:
+def _launch(step: LaunchKernel, names: ProjectNames) -> list[str]:
     """Render a launch."""
     if step.takes_seed:
         return [f"REQUIRE(start_random({_address(step.operands[0].place)}, seed, stream));"]
-    name = safe_name(step.origin.instruction)
-    what = f'"{step.kernel} (%{name})"' if name else f'"{step.kernel}"'
+    name, kernel = safe_name(step.origin.instruction), names.kernel(step.kernel)
+    what = f'"{kernel} (%{name})"' if name else f'"{kernel}"'
     blocks, threads, shared = step.geometry
     count = len(step.operands)
-    words = f"MODULE_{step.kernel}, {what}, {blocks}, {threads}, {shared}"
+    words = f"{names.number(step.kernel)}, {what}, {blocks}, {threads}, {shared}"
     if not count:
         return [f"REQUIRE(launch({words}, 0, 0, stream));"]
     pointers = _wrapped([_address(operand.place) for operand in step.operands])
@@ -351,7 +357,7 @@ def _wrapped(words: Sequence[str]) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _switch(step: HostSwitch) -> list[str]:
+def _switch(step: HostSwitch, names: ProjectNames) -> list[str]:
     """Render a branch, whose default is the last case."""
     name = f"chosen_{step.number}"
     c_type, size = ("uint8_t", 1) if step.is_pred else ("int32_t", 4)
@@ -362,5 +368,5 @@ def _switch(step: HostSwitch) -> list[str]:
     for number, case in enumerate(step.cases):
         last = number == len(step.cases) - 1
         lines += ["default: {" if last else f"case {number}: {{"]
-        lines += [*_indented(case), f"{_INDENT}break;", "}"]
+        lines += [*_indented(case, names), f"{_INDENT}break;", "}"]
     return [*lines, "}"]

@@ -13,6 +13,7 @@ from typing import Any
 from backend_c.cuda.host_plan import HostPlan
 from backend_c.lower.buffers import ALIGNMENT
 from backend_c.projects.cuda_launch import public_type
+from backend_c.projects.cuda_names import ProjectNames
 from backend_c.projects.embedded_check import INFINITY, SAME, Leaf, recorded_leaves
 from hlo.module import Module
 
@@ -143,7 +144,12 @@ _LOADED = """\
 
 
 def check_files(
-    host: HostPlan, module: Module, arguments: Sequence[Any], expected: Any, seed: int
+    host: HostPlan,
+    names: ProjectNames,
+    module: Module,
+    arguments: Sequence[Any],
+    expected: Any,
+    seed: int,
 ) -> dict[str, bytes]:
     """Render ``main.cu`` and ``recorded.bin``; ``expected`` is the value for ``arguments``."""
     parameters = [p.shape for p in module.entry.parameters]
@@ -163,7 +169,7 @@ def check_files(
     same = SAME.replace("static int same", "int same")
     same = re.sub("uint32_t (bytes|start)", r"size_t \1", same)
     text = f"{_PROLOGUE}namespace {{\n\n{_MAIN}{sizes}{tables}{same}\n{_READ}{body}"
-    return {"main.cu": text.encode(), "recorded.bin": bytes(data)}
+    return {"main.cu": names.begun(text).encode(), "recorded.bin": bytes(data)}
 
 
 def _placed(data: bytearray, one: bytes) -> int:

@@ -8,6 +8,7 @@ from backend_c.cuda import cublas_lt
 from backend_c.cuda.cublas_lt import Layout, matmul
 from backend_c.cuda.host_plan import LIBRARY_BYTES, HostPlan, MultiplyMatrices, products
 from backend_c.native.toolchain import RUNTIME
+from backend_c.projects.cuda_names import ProjectNames
 from backend_c.projects.origin_comments import safe_name
 from hlo.types import F64, S32
 
@@ -43,17 +44,18 @@ def products_text(host: HostPlan) -> str:
 
 
 def product_lines(
-    step: MultiplyMatrices, places: Sequence[str], otherwise: Sequence[str]
+    step: MultiplyMatrices, places: Sequence[str], otherwise: Sequence[str], names: ProjectNames
 ) -> list[str]:
     """Render a product; ``places`` are lhs, rhs, result and workspace, ``otherwise`` the launches
     of kernels.
     """
+    row = names.begun(f"MODULE_PRODUCTS[{step.number}]")
     lhs, rhs, result, workspace = places
     name, number = safe_name(step.origin.instruction), step.number
     return [
         "{",
         f"{_INDENT}bool is_done = false;",
-        f'{_INDENT}REQUIRE(multiply({number}, "%{name}", MODULE_PRODUCTS[{number}], {rhs}, {lhs},',
+        f'{_INDENT}REQUIRE(multiply({number}, "%{name}", {row}, {rhs}, {lhs},',
         f"{_INDENT}                 {result}, {workspace}, stream, &is_done));",
         f"{_INDENT}if (!is_done) {{",
         *(f"{_INDENT}{_INDENT}{line}" for line in otherwise),

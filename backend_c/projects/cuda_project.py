@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches, products
 from backend_c.lower.plan import Origin
 from backend_c.projects.cuda_launch import header_text, kernel_table, kernels_header, launch_text
+from backend_c.projects.cuda_names import ProjectNames
 from backend_c.projects.origin_comments import origin_comment
 from backend_c.render.translation_units import LAUNCHED
+from hlo.errors import Unsupported
 
 # One line each: main.cu is there if bits were recorded.
 _BANNER = """\
@@ -51,6 +54,7 @@ if(MODULE_TRACE)
 endif()
 set_target_properties(module PROPERTIES POSITION_INDEPENDENT_CODE ON)
 """
+_FILES = ("kernels", "launch", "main")
 _LIBRARY = "; by cuBLASLt where it is found"
 # A library that is loaded at run time, if it is there.
 _CMAKE_PRODUCTS = """target_link_libraries(module PUBLIC ${CMAKE_DL_LIBS})
@@ -63,27 +67,36 @@ add_test(NAME recorded_bits COMMAND main ${CMAKE_CURRENT_SOURCE_DIR})
 """
 
 
-def project_files(text: str, host: HostPlan, has_main: bool) -> dict[str, bytes]:
-    """Return the files of a project by name; ``text`` is the kernels' code, without includes."""
-    names = LAUNCHED.findall(text)
+def project_files(
+    text: str, host: HostPlan, has_main: bool, names: ProjectNames
+) -> dict[str, bytes]:
+    """Return the files of a project by name; ``text`` is the kernels' code, without includes.
+
+    Raises Unsupported for the name of another file.
+    """
+    if names.module in _FILES:
+        raise Unsupported(f"the name {names.module!r} is that of a file of the project")
+    kernels = LAUNCHED.findall(text)
+    code = _commented(names.with_kernels(text), host, names)
+    parts = [_CMAKE, _CMAKE_PRODUCTS * bool(products(host)), _CMAKE_MAIN * has_main]
     files = {
-        "module.cu": f"{_BANNER}{_commented(text, host)}\n{kernel_table(names)}",
-        "kernels.h": kernels_header(names, host),
-        "launch.cu": launch_text(host),
-        "module.h": header_text(host),
-        "CMakeLists.txt": "".join(
-            [_CMAKE, _CMAKE_PRODUCTS * bool(products(host)), _CMAKE_MAIN * has_main]
-        ),
+        f"{names.module}.cu": f"{names.begun(_BANNER)}{code}\n{kernel_table(kernels, names)}",
+        "kernels.h": kernels_header(kernels, host, names),
+        "launch.cu": launch_text(host, names),
+        f"{names.module}.h": header_text(host, names),
+        "CMakeLists.txt": names.begun(re.sub(r"\bmodule(?=[ )])", names.module, "".join(parts))),
     }
     return {name: content.encode() for name, content in files.items()}
 
 
-def _commented(text: str, host: HostPlan) -> str:
+def _commented(text: str, host: HostPlan, names: ProjectNames) -> str:
     """Put a comment before each kernel: which instructions it computes."""
     by_kernel: dict[str, list[LaunchKernel]] = {}
     for step in launches(host):
-        by_kernel.setdefault(step.kernel, []).append(step)
-    of_products = {launch.kernel for step in products(host) for launch in step.launches}
+        by_kernel.setdefault(names.kernel(step.kernel), []).append(step)
+    of_products = {
+        names.kernel(launch.kernel) for step in products(host) for launch in step.launches
+    }
     comments = {
         name: origin_comment(_origins(steps), _LIBRARY if name in of_products else "")
         for name, steps in by_kernel.items()

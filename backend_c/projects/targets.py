@@ -29,6 +29,7 @@ from backend_c.projects.banded_plan import Bands
 from backend_c.projects.compiled_sizes import compiled_sizes
 from backend_c.projects.conditions import decided
 from backend_c.projects.cuda_main import check_files
+from backend_c.projects.cuda_names import ProjectNames
 from backend_c.projects.cuda_project import project_files
 from backend_c.projects.double_precision import require_single
 from backend_c.projects.embedded_check import test_text
@@ -66,8 +67,8 @@ class Recorded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Hold a caller's options for emitted files; all are for the embedded target, ``name`` and
-    ``parameters`` for that of OpenMP, too.
+    """Hold a caller's options for emitted files; all are for the embedded target, ``name`` for the
+    others, too, and ``parameters`` for that of OpenMP.
 
     ``name``: prefix of its names. ``parameters``: names in C of the arrays of the parameters,
     numbered where there are none. ``has_external_weights``: constants are a file, not code.
@@ -134,10 +135,11 @@ def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
 def _cuda(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
     """Emit a project of CUDA, and its host plan as JSON."""
     text, ((host, program),) = cuda_parts([plan])
-    launches = {"steps": [_step(step) for step in host.steps]}
-    files = project_files(text, host, recorded is not None)
+    names = ProjectNames(wanted.name)
+    launches = {"steps": [_step(step, names) for step in host.steps]}
+    files = project_files(text, host, recorded is not None, names)
     if recorded is not None:
-        files |= check_files(host, *recorded)
+        files |= check_files(host, names, *recorded)
     files["constants.bin"] = program.constants
     files["launches.json"] = (json.dumps(launches, indent=1) + "\n").encode()
     return files | _manifest(program)
@@ -154,7 +156,7 @@ def cuda_parts(plans: Sequence[Plan]) -> tuple[str, list[tuple[HostPlan, Program
     return _inlined(text), list(zip(hosts, programs, strict=True))
 
 
-def _step(step: HostStep) -> dict[str, object]:
+def _step(step: HostStep, names: ProjectNames) -> dict[str, object]:
     """Describe a step as JSON, for callers that launch the kernels without launch.cu.
 
     Pointers are ``arguments[n]``, ``results[n]``, or an offset into the constants or the workspace.
@@ -166,14 +168,14 @@ def _step(step: HostStep) -> dict[str, object]:
     """
 
     def inner(steps: Sequence[HostStep]) -> list[dict[str, object]]:
-        return [_step(one) for one in steps]
+        return [_step(one, names) for one in steps]
 
     match step:
         case LaunchKernel():
             blocks, threads, shared = step.geometry
             pointers = [_address(operand.place) for operand in step.operands]
             return {
-                "launch": step.kernel,
+                "launch": names.kernel(step.kernel),
                 "pointers": [*pointers, *["seed"] * step.takes_seed],
                 "shape": step.shape,
                 "blocks": blocks,

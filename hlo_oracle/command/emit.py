@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--name",
         metavar="NAME",
-        help="of embedded and openmp: what files and names in C begin with",
+        help="what files and names in C begin with (default: module)",
     )
     parser.add_argument(
         "--external-weights",

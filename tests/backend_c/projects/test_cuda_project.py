@@ -59,13 +59,15 @@ PROGRAMS: dict[str, tuple[str, tuple[Any, ...] | None]] = {
 }
 
 
-def project(name: str) -> dict[str, bytes]:
+def project(name: str, prefix: str | None = None) -> dict[str, bytes]:
     """The files of a program with its bits."""
     text, arguments = PROGRAMS[name]
     module = hlo.parse(text)
     values = from_seed(module, 0) if arguments is None else arguments
     expected = interp.evaluate(module, *values)
-    return backend_c.emit(module, "cuda", recorded=(values, expected), numerics="exact")
+    return backend_c.emit(
+        module, "cuda", recorded=(values, expected), numerics="exact", name=prefix
+    )
 
 
 def run(directory: Path) -> tuple[int, str, str]:
@@ -91,6 +93,58 @@ def test_the_whole_project_gives_the_recorded_bits(name: str, tmp_path: Path) ->
     assert status > 0 and errors == f"result {status - 1} has other bits\n"
     (tmp_path / "recorded.bin").write_bytes(data[:-1])
     assert run(tmp_path)[0] == 255
+
+
+# Random bits start in a kernel of their own; constants have a function.
+RANDOM = """HloModule m
+ENTRY e { low = f32[] constant(0)
+          high = f32[] constant(1)
+          x = f32[8] parameter(0)
+          c = f32[8] constant({8, 7, 6, 5, 4, 3, 2, 1})
+          u = f32[8] rng(low, high), distribution=rng_uniform
+          d = f32[8] multiply(u, c)
+          ROOT module_run = f32[8] add(d, x) }"""
+
+
+def defined(file: Path) -> set[str]:
+    """The symbols of an object file that other files see, but for those of C++ that may be there
+    twice."""
+    told = subprocess.run(["nm", "-g", str(file)], capture_output=True, text=True, check=True)
+    rows = (line.split() for line in told.stdout.splitlines())
+    return {name for *_, kind, name in rows if kind not in ("U", "w", "W", "V", "u")}
+
+
+@pytest.mark.skipif(not has_c_compiler() or not shutil.which("nm"), reason="no C compiler or nm")
+@pytest.mark.parametrize("name", ["control", "random"])
+def test_all_names_of_a_project_begin_with_its_own(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No symbol, macro or file has another name, so that projects link; and the bits are right."""
+    monkeypatch.setitem(PROGRAMS, "random", (RANDOM, (X[:8],)))
+    files = project(name, "gate")
+    assert {"gate.cu", "gate.h", "main.cu", "launch.cu", "kernels.h"} < files.keys()
+    write(files, tmp_path)
+    cache = open_cache(default_directory(os.environ))
+    build_project(tmp_path, known_compiler(os.environ, cache), cache, "gate")
+    assert run(tmp_path)[::2] == (0, "")
+    has_constants = bool(files["constants.bin"])
+    functions = {"gate_run", *["gate_load_constants"] * has_constants}
+    assert defined(tmp_path / "launch.o") == functions
+    kernels = defined(tmp_path / "emulated.o") - {"hlo_emulated_kernels"}
+    assert kernels > {"gate_kernels"} and all(x.startswith("gate_") for x in kernels)
+    symbols = set(re.findall(r'"launch": "(\w+)"', files["launches.json"].decode()))
+    assert symbols and symbols < kernels
+    for file, content in files.items():
+        if file.endswith((".cu", ".h", ".txt")):
+            text = re.sub(r"(%|ROOT )module_run\b", "", content.decode())  # an instruction's name
+            assert not re.search(r"\bMODULE_|\bmodule(_|\.cu|\.h)", text), file
+    assert b"add_library(gate STATIC gate.cu launch.cu)" in files["CMakeLists.txt"]
+
+
+@pytest.mark.parametrize("name", ["main", "launch", "kernels", "a__b"])
+def test_a_name_that_a_project_cannot_have(name: str) -> None:
+    with pytest.raises(hlo.Unsupported, match=f"the name '{name}'"):
+        backend_c.emit(hlo.parse(NAMES), "cuda", name=name)
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
