@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from hlo_oracle import option_types, terminal
+from hlo_oracle.plurals import counted
 from hlo_oracle.progress_line import ProgressLine
 from hlo_oracle.terminal import one_line
 
@@ -154,7 +155,7 @@ def watched(
             seconds = time.monotonic() - begin
             rate = (whole.counts[what] - first) / seconds
             found = len(findings.files(path / "findings"))
-            said = one_line(f"{line(whole)}; {found} findings; {rate:,.1f} {what}/s")
+            said = one_line(f"{line(whole)}; {counted(found, 'finding')}; {rate:,.1f} {what}/s")
             done = share(whole, seconds)
             if done < 1:
                 shown.show(said, done)
@@ -171,7 +172,7 @@ def _finishing(path: Path) -> str:
     from fuzz.campaign.directory import Results
 
     count = Results(path).at_work()
-    return f"finishing {count} program{'s' * (count != 1)}" if count else "finishing"
+    return f"finishing {counted(count, 'program')}" if count else "finishing"
 
 
 def print_json(total: Chunk, found: Sequence[Mapping[str, Any]], **more: object) -> None:

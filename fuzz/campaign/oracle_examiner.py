@@ -78,8 +78,11 @@ class OracleExaminer:
         match outcome:
             case None:
                 found.count("counts", [f"{oracle}: holds"])
-            case LeftOut(reason):
-                found.count("counts", [f"{oracle}: left out, {reason}"])
+            case LeftOut(reason, said):
+                name = f"{oracle}: left out, {reason}"
+                found.count("counts", [name])
+                if said:
+                    found.notes[name] = said
             case Difference():
                 found.count("counts", [f"{oracle}: violated"])
                 yield from self._suspects(oracle, example, case, outcome)

@@ -52,7 +52,8 @@ class Suspect:
 
 @dataclass(slots=True)
 class Chunk:
-    """Accumulate the outcomes of a chunk: counters, notes by name, and suspects."""
+    """Accumulate the outcomes of a chunk: counters, notes by name, the first of each, and
+    suspects."""
 
     tallies: Tallies = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
@@ -75,7 +76,8 @@ class Chunk:
         """Add the outcomes of other examples."""
         for what, numbers in other.tallies.items():
             self.count(what, numbers)
-        self.notes.update(other.notes)
+        for name, note in other.notes.items():
+            self.notes.setdefault(name, note)
         self.suspects += other.suspects
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.judge.failure import WRONG, Against, Failure, Judged, WrongStep
-from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
+from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each, refused
 from fuzz.peers.command import Command
 from fuzz.peers.layouts import reads_layouts
 from fuzz.peers.plugin import parsed
@@ -86,8 +86,9 @@ def _failure_of(against: Against, command: str | None, case: Case) -> Outcome:
         return Difference(kind, detail(failure), judged=judged, blame=blame)
     if failure is not None:
         return failure
-    refusal = against.refusal
-    return None if refusal is None else LeftOut("refused")
+    if against.refusal is None:
+        return None
+    return refused(against.refusal) if against.is_refused else LeftOut("refused")
 
 
 # Of the signs of wrong numbers: what others hide comes last, so that a bug has one kind mostly.

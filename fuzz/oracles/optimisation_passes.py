@@ -17,7 +17,7 @@ import hlo
 from fuzz.judge.failure import Against, Failure, Judged
 from fuzz.judge.undefined_behaviour import undefined
 from fuzz.oracles.compilers import SECONDS, detail, failure_or_outcome
-from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
+from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each, refused
 from fuzz.peers.xla import XLA, Answer
 from fuzz.reducer.search import Case
 from hlo.bit_equality import differences
@@ -75,7 +75,7 @@ def _compared(peer: XLA, case: Case, hlo_pass: str) -> Outcome:
     runs = peer, peer.without(hlo_pass)
     answers = [run(text, given) for run in runs]
     if answers[0].error is not None:
-        return LeftOut("refused")
+        return refused(answers[0].error)
     if answers[1].error is not None:
         return LeftOut(f"refused without {hlo_pass}")
     if _are_equal(*answers):

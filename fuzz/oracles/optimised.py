@@ -21,6 +21,7 @@ from fuzz.oracles.oracle import (
     Outcome,
     Property,
     each,
+    refused,
     right,
     where_defined,
 )
@@ -44,7 +45,7 @@ def _asked(peer: XLA, case: Case) -> Outcome:
     right(case)
     answer = peer.optimised(hlo.format(case.module))
     if answer.optimised is None:
-        return LeftOut("refused" if answer.crash is None else "crash")
+        return refused(answer.error or "") if answer.crash is None else LeftOut("crash")
     try:
         with time_limit(3 * SECONDS):
             return meaning_changed(case, hlo.parse(answer.optimised))

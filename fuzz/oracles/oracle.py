@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import interp
@@ -23,6 +23,7 @@ _DEFECTS = (
     *(RecursionError, TypeError, ValueError),
 )
 
+_MOST_SAID = 200  # characters of a compiler's reason
 FUEL = 1 << 18  # instructions of one evaluation: a loop that drawn programs end is far shorter
 
 
@@ -58,9 +59,11 @@ class HostileText:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The outcome of a program to which the property does not apply, with the reason."""
+    """The outcome of a program to which the property does not apply, with the reason. ``said`` is
+    what a compiler said that refuses it, which differs from program to program."""
 
     reason: str
+    said: str = field(default="", compare=False)
 
 
 Outcome = Difference | LeftOut | None  # None: the program has the property
@@ -80,6 +83,13 @@ class Oracle:
     open: Opener
     runs_c: bool = True
     together: bool = False
+
+
+def refused(error: str) -> LeftOut:
+    """Leave out a program that a compiler refuses with an error, of which the first line is
+    kept."""
+    lines = (line.strip() for line in error.splitlines())
+    return LeftOut("refused", next(filter(None, lines), "")[:_MOST_SAID])
 
 
 class NoResult(Exception):

@@ -26,8 +26,10 @@ from hlo.module import Module
 from hlo.types import leaves
 from hlo_oracle import campaign_progress, option_types, peer_verdicts, terminal
 from hlo_oracle.loading import programs
+from hlo_oracle.plurals import counted
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.required_packages import require_package
+from hlo_oracle.terminal import one_line
 
 if TYPE_CHECKING:
     from fuzz.campaign.plan import Plan
@@ -73,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     if options.list:
+        _require_only_list(options)
         _print_oracles(options.json)
         return 0
     plan = _plan(options)
@@ -82,37 +85,50 @@ def main(options: argparse.Namespace) -> int:
         _totals(options, plan),
         options.corpus,
         "programs",
-        _line,
+        partial(_line, plan.oracles),
         shown=progress_line(options),
         share=partial(_share, options),
     )
     found = Directory(options.corpus, plan.facts).found()
     if options.json:
         covered = len(total.tally("coverage"))
-        campaign_progress.print_json(total, found, covered=covered)
+        said = {name: one_line(text) for name, text in total.notes.items()}
+        campaign_progress.print_json(total, found, covered=covered, said_first=said)
     else:
-        print(f"{total.counts['programs']:,} programs, {_covered(total)}")
+        print(f"{counted(total.counts['programs'], 'program')}, {_covered(total)}")
         for name, count in sorted(total.counts.items()):
             if ": " in name:
-                print(f"  {name}: {count:,}")
+                print(f"  {name}: {count:,}{_first_said(total, name)}")
         campaign_progress.print_findings(found, options.corpus)
     if found:
         return 1
     if not total.counts["programs"]:
         print("hlo: nothing was judged: time was up before any program was", file=sys.stderr)
         return 2
-    if all(_is_left_out(total, name) for name in plan.oracles):
-        print("hlo: nothing was judged: all programs were left out", file=sys.stderr)
+    why = _why_all_left_out(total, plan.oracles)
+    if why is not None:
+        print(f"hlo: nothing was judged: all programs were left out{why}", file=sys.stderr)
         return 2
     return 0
 
 
-def _is_left_out(total: Chunk, oracle: str) -> bool:
-    """Test whether an oracle said nothing of any program, as a command that always fails."""
-    said = [
-        name for name, count in total.counts.items() if count and name.startswith(f"{oracle}: ")
-    ]
-    return bool(said) and all(name.startswith(f"{oracle}: left out") for name in said)
+def _why_all_left_out(total: Chunk, oracles: Sequence[str]) -> str | None:
+    """Return what a compiler said first, or "", where no oracle said anything of any program, as of
+    a command that always fails; None otherwise."""
+    outcomes = []
+    for oracle in oracles:
+        prefix = f"{oracle}: "
+        named = [name for name, count in total.counts.items() if count and name.startswith(prefix)]
+        if not named or not all(name.startswith(f"{prefix}left out") for name in named):
+            return None
+        outcomes += named
+    return next(filter(None, (_first_said(total, name) for name in sorted(outcomes))), "")
+
+
+def _first_said(total: Chunk, outcome: str) -> str:
+    """Format what a compiler said of the first program with an outcome; "" if it said nothing."""
+    said = total.notes.get(outcome)
+    return f" (the first: {one_line(said)})" if said else ""
 
 
 def _plan(options: argparse.Namespace) -> Plan:
@@ -170,6 +186,17 @@ def _share(options: argparse.Namespace, total: Chunk, seconds: float) -> float:
     return min(1.0, max(of_programs, seconds / (60 * options.minutes or 1)))
 
 
+def _require_only_list(options: argparse.Namespace) -> None:
+    """Raise ArgumentError for an option of a campaign beside --list."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_arguments(parser)
+    for action in parser._actions:
+        has_effect = action.dest in ("list", "json")
+        if not has_effect and getattr(options, action.dest) != parser.get_default(action.dest):
+            what = action.option_strings[0]
+            raise ArgumentError(f"{what} is for programs; --list draws none: leave one of them out")
+
+
 def _print_oracles(as_json: bool) -> None:
     from fuzz.oracles import ORACLES
 
@@ -182,9 +209,11 @@ def _print_oracles(as_json: bool) -> None:
     terminal.console(soft_wrap=False).print(table)
 
 
-def _line(total: Chunk) -> str:
-    return f"{total.counts['programs']:,} programs, {_covered(total)}"
+def _line(oracles: Sequence[str], total: Chunk) -> str:
+    why = _why_all_left_out(total, oracles)
+    left_out = "" if why is None else f", all left out{why}"
+    return f"{counted(total.counts['programs'], 'program')}{left_out}, {_covered(total)}"
 
 
 def _covered(total: Chunk) -> str:
-    return f"{len(total.tallies.get('coverage', ())):,} pairs of opcode and type"
+    return f"{counted(len(total.tally('coverage')), 'pair')} of opcode and type"

@@ -37,11 +37,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("reduce add.hlo", "hlo: add.hlo: false does not take it: exit status 1"),
         (
             "triage add.hlo --workers 0 --state s",
-            "hlo: nothing was judged: 1 programs: 1 refused",
+            "hlo: nothing was judged: 1 program: 1 refused; add.hlo: exit status 1",
         ),
         (
             "fuzz --programs 1 --corpus s",
-            "hlo: nothing was judged: all programs were left out",
+            "hlo: nothing was judged: all programs were left out (the first: exit status 1)",
         ),
         (
             "fuzz --minutes 0 --corpus s",
@@ -54,6 +54,23 @@ def test_a_command_that_always_fails(
 ) -> None:
     assert main([*words.split(), "--against", "false"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == said
+
+
+def test_what_a_compiler_that_refuses_says_first_is_told(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once, shortened, with no more than what can be printed, and how often it refused."""
+    (place / "no.sh").write_text("printf 'no \\033[31mlicence %0300d' 7 >&2; exit 3")
+    words = ["fuzz", "--programs", "50", "--against", "sh no.sh", "--progress", "plain"]
+    assert main([*words, "--corpus", "s"]) == 2
+    told = capsys.readouterr()
+    said = f"no \\x1b[31mlicence {'0' * 184}"
+    assert f"  sh no.sh: left out, refused: 50 (the first: {said})\n" in told.out
+    assert told.err.endswith(f"all programs were left out (the first: {said})\n")
+    assert main([*words, "--corpus", "s", "--json"]) == 2  # from what was kept
+    found = json.loads(capsys.readouterr().out)
+    assert found["said_first"] == {"sh no.sh: left out, refused": said}
+    assert found["counts"]["sh no.sh: left out, refused"] == 50
 
 
 def test_json_of_a_report_that_has_nothing_to_judge(

@@ -56,6 +56,14 @@ ROWS = [
         "hlo: --workers are those of this machine: leave out --scheduler",
     ),
     (
+        "fuzz --list --programs 30",
+        "hlo: --programs is for programs; --list draws none: leave one of them out",
+    ),
+    (
+        "fuzz --list --json --corpus here",
+        "hlo: --corpus is for programs; --list draws none: leave one of them out",
+    ),
+    (
         "opt add.hlo --html x.html -o x",
         "hlo opt: argument -o/--output: not allowed with argument --html",
     ),
