@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,13 @@ from hlo.module import Module
 from hlo.seeds import whole_seed
 from hlo.values import Array, Value, require_no_mask
 from hlo_oracle import arguments as drawing
-from hlo_oracle import peer_verdicts, verdicts
+from hlo_oracle import option_types, peer_verdicts, verdicts
 from hlo_oracle.frontends import jax_calls, jax_functions
 from hlo_oracle.frontends import torch as torch_functions
 from hlo_oracle.frontends.jax_functions import Device
 from hlo_oracle.loading import objects
+from hlo_oracle.plurals import counted
+from hlo_oracle.progress_line import ProgressLine
 from hlo_oracle.recorded_results import RecordedResults, budget_named, notes, recorded
 from hlo_oracle.types_as_written import on_other_readings
 from hlo_oracle.values_between import on_values_between
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from hlo_oracle.frontends.torch.functions import TracedFunction
 
 _TIMEOUT = 600.0  # seconds for one program
+_JUDGING = "judging the results"
+_QUIET = 3.0  # seconds before progress is shown: most checks have ended by then
 
 
 def check(
@@ -44,6 +48,7 @@ def check(
     static_argnames: str | Sequence[str] | None = None,
     seed: int = 0,
     elided: str | None = None,
+    progress: str = "auto",
     **keywords: Any,
 ) -> Verdict:
     """Judge a compiler's results for a program: is each element one that a legal compiler gives?
@@ -57,42 +62,42 @@ def check(
     ``results``, the arrays that some compiler gave, are judged.
 
     ``budget`` says what that compiler may do to an instruction, by its name in
-    ``interp.envelope.budget.BUDGETS``; by default that of the compiler. Returns a
+    ``interp.envelope.budget.BUDGETS``; by default that of the compiler. A check of more than a few
+    seconds shows on standard error what it is at, if that is a terminal (``progress="auto"``), in
+    any case, line by line (``"plain"``), or not (``"none"``). Returns a
     :class:`Verdict`, which is false if something is proven wrong. Raises Error if there is nothing
     to judge.
     """
-    seed = whole_seed(seed)
+    seed, line = whole_seed(seed), _progress_line(progress)
     if objects.is_function(program):
         if against is not None or results is not None or elided is not None:
             raise ArgumentError("a function runs on its own device: give against, results or elided"
                                 " with load(function, *arguments)")  # fmt: skip
         assert callable(program)
-        # What a block of ho.checking or pytest --hlo-check would judge once more.
-        with jax_calls.unobserved():
-            traced = torch_functions.lowered(program, arguments, keywords)
-            if traced is not None:
-                return of_tensors(traced, budget=budget, seed=seed)
-            static = static_argnums, static_argnames
-            made = jax_functions.lower(program, arguments, keywords, *static)
-            ran = made.text, made.arrays, made.results(), made.device, made.name
-            return of_run(*ran, paths=made.paths, budget=budget, seed=seed)
+        static = static_argnums, static_argnames
+        called = program, arguments, keywords, static
+        return _of_function(*called, budget=budget, seed=seed, line=line)
     objects.require_no_keywords(keywords)
     if against is not None and results is not None:
         raise ArgumentError("results are judged as given: the compiler against would not run")
     if not isinstance(against, str | None):
         raise ArgumentError(f"against is a compiler's name, not {type(against).__name__}")
-    found = objects.program_of(program, elided=elided)
+    with line.phase("reading the program"):
+        found = objects.program_of(program, elided=elided)
     if results is not None and not arguments and found.arguments is None:
         _require_no_parameters(found.module)
     values = _values(found.module, arguments or found.arguments, seed)
     # Recorded results are those of the recorded arguments.
     given = found.results if results is None and not arguments else results
-    exact = interp.evaluate(found.module, *values, seed=seed)
+    exact = _evaluated(found.module, values, seed, line)
     if given is not None and against is None:
         used = budget_named(budget)
-        examined = peer_verdicts.examined(
-            recorded(found, given), used, found.module, found.text, values, exact=exact, seed=seed
-        )
+        with line.phase(_JUDGING):
+            examined = peer_verdicts.examined(
+                *(recorded(found, given), used, found.module, found.text, values),
+                exact=exact,
+                seed=seed,
+            )
         made_by = "the compiler of these results"
     else:
         name = against or "xla"
@@ -102,7 +107,7 @@ def check(
             budget_named(budget, peer.budget),
             peer_verdicts.title(name),
         )
-        with peer.start(_TIMEOUT) as run:
+        with line.phase(f"asking {made_by}, and {_JUDGING}"), peer.start(_TIMEOUT) as run:
             examined = peer_verdicts.examined(
                 *(run, used, found.module, found.text, values),
                 exact=exact,
@@ -111,6 +116,46 @@ def check(
             )
     judged = verdicts.verdict(found.module.name, made_by, examined, (), found.module, values)
     return replace(judged, notes=(*found.notes, *judged.notes, *notes(used)))
+
+
+def _of_function(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    static: tuple[int | Sequence[int] | None, str | Sequence[str] | None],
+    *,
+    budget: str | Budget | None,
+    seed: int,
+    line: ProgressLine,
+) -> Verdict:
+    """Run a function of JAX or PyTorch as its user does, and judge its results."""
+    # Within, what a block of ho.checking or pytest --hlo-check would judge once more.
+    with jax_calls.unobserved():
+        with line.phase("lowering the function"):
+            traced = torch_functions.lowered(function, arguments, keywords)
+        if traced is not None:
+            return of_tensors(traced, budget=budget, seed=seed, line=line)
+        with line.phase("lowering the function, and running it"):
+            made = jax_functions.lower(function, arguments, keywords, *static)
+            ran = made.text, made.arrays, made.results(), made.device, made.name
+        return of_run(*ran, paths=made.paths, budget=budget, seed=seed, line=line)
+
+
+def _progress_line(mode: str) -> ProgressLine:
+    """Make the line of a check; ArgumentError for an unknown mode."""
+    if mode not in option_types.PROGRESS:
+        known = ", ".join(map(repr, option_types.PROGRESS))
+        raise ArgumentError(
+            f"progress={mode!r}: one of {known}; to give it to the function, use functools.partial"
+        )
+    return ProgressLine(mode, after=_QUIET)
+
+
+def _evaluated(module: Module, values: Sequence[Value], seed: int, line: ProgressLine) -> Value:
+    """Evaluate a program exactly, and show that."""
+    with line.phase(f"evaluating {counted(module.instruction_count, 'instruction')} exactly"):
+        found: Value = interp.evaluate(module, *values, seed=seed)
+    return found
 
 
 def _require_no_parameters(module: Module) -> None:
@@ -138,42 +183,51 @@ def of_run(
     paths: Sequence[str] = (),
     budget: str | Budget | None = None,
     seed: int = 0,
+    line: ProgressLine | None = None,
 ) -> Verdict:
     """Judge the results that a program had on a device.
 
     On a CPU intermediate values are asked for, too; on other devices only the results are judged.
     """
+    line = line or ProgressLine("none")
     used = budget_named(budget, PLATFORMS.get(device.platform, ANY_PLATFORM))
     module = hlo.parse(text)
     hlo.verify(module)
     values: tuple[Value, ...] = arrays
-    exact = interp.evaluate(module, *values, seed=seed)
+    exact = _evaluated(module, values, seed, line)
     start = _started if device.platform == "cpu" else None
-    with RecordedResults(text, results, start) as run:
+    with line.phase(_JUDGING), RecordedResults(text, results, start) as run:
         examined = peer_verdicts.examined(run, used, module, text, values, exact=exact, seed=seed)
     judged = verdicts.verdict(name, f"XLA ({device})", examined, paths, module, values)
     return replace(judged, notes=notes(used))
 
 
 def of_tensors(
-    traced: TracedFunction, *, budget: str | Budget | None = None, seed: int = 0
+    traced: TracedFunction,
+    *,
+    budget: str | Budget | None = None,
+    seed: int = 0,
+    line: ProgressLine | None = None,
 ) -> Verdict:
     """Run a PyTorch function as its user does, and judge its results; where these alone cannot
     tell, on the values that its operations have one by one.
     """
+    line = line or ProgressLine("none")
     used = budget_named(budget, UNKNOWN)
     module = hlo.parse(traced.text)
     hlo.verify(module)
-    exact = interp.evaluate(module, *traced.arrays, seed=seed)
-    results = traced.results()
-    with RecordedResults(traced.text, results, None) as run:
-        examined = peer_verdicts.examined(
-            run, used, module, traced.text, traced.arrays, exact=exact, seed=seed
+    exact = _evaluated(module, traced.arrays, seed, line)
+    with line.phase("running the function"):
+        results = traced.results()
+    with line.phase(_JUDGING):
+        with RecordedResults(traced.text, results, None) as run:
+            examined = peer_verdicts.examined(
+                run, used, module, traced.text, traced.arrays, exact=exact, seed=seed
+            )
+        examined = on_other_readings(
+            examined, module, traced.arrays, used, seed, partial(_other_programs, traced)
         )
-    examined = on_other_readings(
-        examined, module, traced.arrays, used, seed, partial(_other_programs, traced)
-    )
-    examined = on_values_between(examined, traced, used, seed)
+        examined = on_values_between(examined, traced, used, seed)
     judged = verdicts.verdict(
         traced.name, traced.peer, examined, traced.paths, module, traced.arrays
     )

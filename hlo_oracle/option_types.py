@@ -9,6 +9,8 @@ from pathlib import Path
 # As in hlo.seeds, which is not imported here: with it comes NumPy, and --help needs none.
 _SEEDS = 1 << 64
 
+PROGRESS = ("auto", "plain", "none")  # modes of hlo_oracle.progress_line
+
 
 def whole(least: int, most: int, what: str) -> Callable[[str], int]:
     """Make a parser of integers from ``least`` to ``most``; ``what`` names them in errors."""

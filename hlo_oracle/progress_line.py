@@ -19,12 +19,16 @@ class ProgressLine:
     """A status line. On a terminal it is rewritten in place; in mode ``plain`` there is a line for
     each phase and one every ten seconds.
 
-    ``mode`` is ``auto`` (nothing unless on a terminal), ``plain`` or ``none``.
+    ``mode`` is ``auto`` (nothing unless on a terminal), ``plain`` or ``none``. On a terminal
+    nothing is shown in the first ``after`` seconds.
     """
 
-    def __init__(self, mode: str = "auto") -> None:
-        self._rewrites = mode == "auto" and sys.stderr.isatty()
+    def __init__(self, mode: str = "auto", after: float = 0.0) -> None:
+        # Where what is run in a phase redirects the stream, this goes where it went before.
+        self._stream = sys.stderr
+        self._rewrites = mode == "auto" and self._stream.isatty()
         self.is_shown = self._rewrites or mode == "plain"
+        self._first = time.monotonic() + (after if self._rewrites else 0.0)
         self._every = _EVERY.get(mode, 0.0)
         self._lock = threading.Lock()
         self._begin = self._last = 0.0
@@ -62,18 +66,20 @@ class ProgressLine:
             self._write()
 
     def _write(self) -> None:
+        if time.monotonic() < self._first:
+            return
         with self._lock:
             self._last = time.monotonic()
             text = one_line(f"{self._text}{times(self._last - self._begin, self._share)}")
-            sys.stderr.write(f"\r\x1b[K{text}" if self._rewrites else f"hlo: {text}\n")
-            sys.stderr.flush()
+            self._stream.write(f"\r\x1b[K{text}" if self._rewrites else f"hlo: {text}\n")
+            self._stream.flush()
 
     def clear(self) -> None:
         """Erase the line from a terminal before something else is printed."""
-        if self._rewrites:
+        if self._rewrites and self._last:
             with self._lock:
-                sys.stderr.write("\r\x1b[K")
-                sys.stderr.flush()
+                self._stream.write("\r\x1b[K")
+                self._stream.flush()
 
 
 def times(gone: float, share: float) -> str:

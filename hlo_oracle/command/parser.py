@@ -84,7 +84,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("on standard error")
     group.add_argument(
         "--progress",
-        choices=("auto", "plain", "none"),
+        choices=option_types.PROGRESS,
         default="auto",
         help="auto: a line that changes, on a terminal; plain: a line for each phase, and every ten"
         " seconds how much is left, also into a file",
