@@ -22,7 +22,6 @@ from selftest.jax_score.table import markdown, rows
 from selftest.scoring import runs
 from selftest.scoring.outcomes import Journal
 
-_MODES = ("fast", "exact", "interp")
 _SETTINGS = {"both": ("x64", "x32"), "on": ("x64",), "off": ("x32",)}
 _WHAT = "what JAX's functions give on the plugin, beside XLA:CPU in the same process"
 
@@ -38,14 +37,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m selftest.jax_score",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--mode", choices=_MODES, default="fast", help="of the plugin")
+    parser = runs.score_parser("jax_score", __doc__ or "", "of the plugin")
     parser.add_argument("--x64", choices=_SETTINGS, default="both")
-    runs.add_options(parser)
     return parser
 
 

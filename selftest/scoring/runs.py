@@ -25,8 +25,15 @@ Name = tuple[str, str]  # of a case: its group and its own
 Page = Callable[[Sequence[Outcome]], str]
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that all scores have."""
+def score_parser(name: str, description: str, mode: str) -> argparse.ArgumentParser:
+    """Make the parser of a score with the options that all have; ``mode`` says of what --mode
+    is."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m selftest.{name}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--mode", choices=("fast", "exact", "interp"), default="fast", help=mode)
     whole = partial(option_types.whole, 1)
     parser.add_argument("--only", default="", metavar="TEXT", help="groups whose names have it")
     parser.add_argument("--sample", type=whole(1 << 20, "a number"), default=1, metavar="N")
@@ -37,6 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", type=Path, metavar="FILE", help="outcomes, to go on with")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--write", type=Path, metavar="FILE", help="the page of evidence")
+    return parser
 
 
 def run(

@@ -24,7 +24,6 @@ from selftest.scoring.outcomes import Journal
 from selftest.torch_score.examiner import case_runner
 from selftest.torch_score.table import markdown, rows
 
-_MODES = ("fast", "exact", "interp")
 TYPES = (
     "float32", "float64", "bfloat16", "float16", "int64", "uint8", "bool", "complex64",
     "int32", "int16", "int8", "complex128",
@@ -45,14 +44,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m selftest.torch_score",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--mode", choices=_MODES, default="fast", help="of the C; or none")
+    parser = runs.score_parser("torch_score", __doc__ or "", "of the C; or none")
     parser.add_argument("--types", type=_types, default=_DEFAULT, metavar="A,B", help=_DEFAULT)
-    runs.add_options(parser)
     return parser
 
 

@@ -15,7 +15,8 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree
 
-GRADIENT = "gradient of "  # begins the name of a group
+from selftest.torch_score.table import GRADIENT
+
 _SEED = 42  # which PyTorch's records set where an operation draws random numbers
 
 

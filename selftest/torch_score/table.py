@@ -14,7 +14,7 @@ RANDOM, SPARSE, EAGER = "random", "sparse", "eager refuses"
 DATA, UNSPECIFIED = "data-dependent sizes", "unspecified"
 _RUN = (PASSED, FAILED, REFUSED)
 _OTHERS = (RANDOM, DATA, SPARSE, UNSPECIFIED, EAGER)
-_GRADIENT = "gradient of "
+GRADIENT = "gradient of "  # begins the name of a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def rows(outcomes: Collection[Outcome]) -> list[Row]:
     for setting in dict.fromkeys(one.setting for one in outcomes):
         of = [one for one in outcomes if one.setting == setting]
         for what, is_gradient in (("operations", False), ("gradients", True)):
-            part = [one for one in of if one.group.startswith(_GRADIENT) == is_gradient]
+            part = [one for one in of if one.group.startswith(GRADIENT) == is_gradient]
             if part:
                 found.append(_row(setting, what, part))
     return [*found, _row("all", "", outcomes)]
