@@ -19,14 +19,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from hlo import archive
+from hlo.caller_values import require_count
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.operating_system import main_memory
@@ -43,6 +45,7 @@ from hlo.types import (
 from hlo.values import Array, Value, placed_arrays, unflattened
 from hlo_oracle import named_arrays, option_types
 from hlo_oracle.program_paths import program_name
+from interp.evaluator import checked
 from interp.exact.conversion import converted
 from interp.values import conforms
 
@@ -305,24 +308,43 @@ def _declared(module: Module) -> list[_Declared]:
 def from_archive(
     module: Module, path: Path, size: int = 1, *, cast: bool = False
 ) -> tuple[tuple[Value, ...], ...]:
-    """Read an ``.npz`` for each rank: by parameter names if it has them all, else by the numbers
-    that its arrays have for names (:mod:`hlo_oracle.named_arrays`).
+    """Read an ``.npz`` for each rank: :func:`from_arrays`."""
+    return from_arrays(module, path, archive.read(path), size, cast=cast)
+
+
+def of_caller(module: Module, given: Sequence[Any]) -> tuple[Value, ...]:
+    """Convert what a caller of Python gave for the parameters: each in order, or one mapping of
+    their names to arrays, such as ``numpy.load`` returns of an ``.npz``."""
+    for one in given:
+        if isinstance(one, str | PathLike):
+            raise ArgumentError(f"an argument is an array, no path: numpy.load({str(one)!r})")
+    if len(given) == 1 and isinstance(given[0], Mapping):
+        arrays = {str(name): np.asarray(array) for name, array in given[0].items()}
+        (given,) = from_arrays(module, Path("the arrays given"), arrays)
+    return checked(module.entry, given)
+
+
+def from_arrays(
+    module: Module, path: Path, arrays: Mapping[str, Array], size: int = 1, *, cast: bool = False
+) -> tuple[tuple[Value, ...], ...]:
+    """Choose arrays of a file for each rank: by parameter names if all are there, else by the
+    numbers that the arrays have for names (:mod:`hlo_oracle.named_arrays`).
 
     A tuple is given by its arrays: in order, or as ``name{1,0}``. Bounded dimensions have their
     actual sizes. ``cast`` converts arrays whose type is only wider or narrower than the
     parameter's. ArgumentError for them without it, for finite numbers that do not fit, and for
     another number of arrays.
     """
-    arrays, declared = archive.read(path), _declared(module)
+    declared = _declared(module)
     names = [d.name for d in declared]
     shapes = [parameter.shape for parameter in module.entry.parameters]
     each = []
     for rank in range(size):
         chosen = named_arrays.of_rank(path, names, arrays, rank, size)
-        if len(chosen) != len(declared):
-            raise ArgumentError(
-                f"{path}: {len(declared)} arguments are expected, {len(chosen)} were given"
-            )
+        try:
+            require_count(len(declared), chosen)
+        except ArgumentError as error:
+            raise ArgumentError(f"{path}: {error}") from None
         typed = iter([_widened(path, d, a, cast) for d, a in zip(declared, chosen, strict=True)])
         each.append(tuple(unflattened(shape, typed) for shape in shapes))
     return tuple(each)

@@ -7,14 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import hlo
 import interp
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.seeds import whole_seed
-from hlo.values import Array, Value, require_no_mask
+from hlo.values import Array, Value
 from hlo_oracle import arguments as drawing
 from hlo_oracle import option_types, peer_verdicts, verdicts
 from hlo_oracle.frontends import jax_calls, jax_functions
@@ -57,9 +55,10 @@ def check(
     keys, Python numbers): it runs on the user's device as JAX runs it, and every array of its
     results is judged by its path. So is a PyTorch function or module, whether torch.compile made it
     or not, by the operations of ATen that it is made of. Or it is a program as :func:`load` takes
-    it, with the arrays of its parameters (without them: those recorded with it, else drawn from
-    ``seed``), which the compiler ``against`` runs (``xla`` by default, or a command); or
-    ``results``, the arrays that some compiler gave, are judged.
+    it, with the arrays of its parameters, in order or one mapping of their names to arrays (without
+    them: those recorded with it, else drawn from ``seed``), which the compiler ``against`` runs
+    (``xla`` by default, or a command); or ``results``, the arrays that some compiler gave, are
+    judged.
 
     ``budget`` says what that compiler may do to an instruction, by its name in
     ``interp.envelope.budget.BUDGETS``; by default that of the compiler. A check of more than a few
@@ -168,9 +167,7 @@ def _require_no_parameters(module: Module) -> None:
 def _values(module: Module, given: Sequence[Any] | None, seed: int) -> tuple[Value, ...]:
     if given is None or (not given and module.entry.parameters):
         return drawing.from_seed(module, seed)
-    for x in given:
-        require_no_mask(x)
-    return tuple(x if isinstance(x, tuple) else np.asarray(x) for x in given)
+    return drawing.of_caller(module, given)
 
 
 def of_run(

@@ -56,8 +56,9 @@ def of_rank(
     if numbered is not None:
         return numbered
     missing = [name for name, array in zip(names, found, strict=True) if array is None]
+    are = "is" if len(missing) == 1 else "are"
     raise ArgumentError(
-        f"{path}: {_listed(missing)} is missing; there are {_listed(list(arrays))}, where"
+        f"{path}: {_listed(missing)} {are} missing; there are {_listed(list(arrays))}, where"
         f" {_listed(names)} are expected, or arr_0, arr_1, … in this order"
     )
 

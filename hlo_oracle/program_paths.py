@@ -31,6 +31,11 @@ def is_program(path: Path) -> bool:
     return path.name.removesuffix(".gz").endswith(_SUFFIXES)
 
 
+def programs_in(directory: Path) -> list[Path]:
+    """List the program files in a directory, sorted."""
+    return sorted(path for path in directory.iterdir() if is_program(path) and path.is_file())
+
+
 def beside(path: Path, ending: str) -> Path:
     """Return the path of what is written of a program by default; of standard input (``-``) in the
     current directory."""
@@ -48,7 +53,7 @@ def program_files(paths: list[Path]) -> list[Path]:
     for path in paths:
         if path.is_dir():
             recorded = path.glob(f"*/{RECORDED_FACTS}")
-            inside = sorted(p for p in path.iterdir() if is_program(p) and p.is_file())
+            inside = programs_in(path)
             inside += sorted(facts.with_name(RECORDED_PROGRAM) for facts in recorded)
             if not inside:
                 raise Error(f"{path}: no {KNOWN} in this directory")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hlo import archive
+from hlo.caller_values import as_array
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.types import Shape, leaves
@@ -79,10 +80,13 @@ def typed(results: Sequence[object], module: Module) -> tuple[Array, ...]:
     Raises ArgumentError if their number, types or shapes differ from those of the module's results:
     no compiler gave them for it.
     """
+    shapes = [x for x in leaves(module.entry.root_instruction.shape) if x.element_type.is_array]
+    single = as_array(results) if len(shapes) == 1 else None
+    if single is not None and single.shape == shapes[0].dims:
+        results = [results]  # an array, of a program that gives one
     if not isinstance(results, list | tuple | np.ndarray):
         raise ArgumentError(f"results are a sequence of arrays, not {type(results).__name__}")
     arrays = [np.asarray(result) for result in results]
-    shapes = [x for x in leaves(module.entry.root_instruction.shape) if x.element_type.is_array]
     if len(arrays) != len(shapes):
         raise ArgumentError(
             f"{len(arrays)} recorded results, where {module.name} has {len(shapes)}"

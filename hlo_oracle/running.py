@@ -8,6 +8,7 @@ import backend_c
 import interp
 from backend_c.native.cache import Directory
 from hlo.seeds import whole_seed
+from hlo_oracle import arguments as drawing
 from hlo_oracle.frontends import jax_functions
 from hlo_oracle.loading import objects
 
@@ -15,9 +16,10 @@ from hlo_oracle.loading import objects
 def run(program: object, *arguments: Any, seed: int = 0, **keywords: Any) -> Any:
     """Evaluate a program exactly: each operation on real numbers, rounded once.
 
-    ``program`` is what :func:`load` takes, with the arrays of its parameters; or a JAX function
-    with its arguments, whose result has the structure that the function gives it (NumPy arrays as
-    leaves).
+    ``program`` is what :func:`load` takes, with the arrays of its parameters, in order or one
+    mapping of their names to arrays, such as ``numpy.load`` returns of an ``.npz``; or a JAX
+    function with its arguments, whose result has the structure that the function gives it (NumPy
+    arrays as leaves).
     """
     seed = whole_seed(seed)
     if objects.is_function(program):
@@ -26,7 +28,8 @@ def run(program: object, *arguments: Any, seed: int = 0, **keywords: Any) -> Any
         exact = interp.evaluate(objects.load(made.text), *made.arrays, seed=seed)
         return made.structured(exact)
     objects.require_no_keywords(keywords)
-    return interp.evaluate(objects.load(program), *arguments, seed=seed)
+    module = objects.load(program)
+    return interp.evaluate(module, *drawing.of_caller(module, arguments), seed=seed)
 
 
 def compile(
@@ -35,13 +38,15 @@ def compile(
     numerics: str = "fast",
     threads: int | None = None,
     cache: Directory | None = None,
+    **keywords: Any,
 ) -> backend_c.Executable:
     """Compile a program to C; the executable takes the arrays of its parameters.
 
-    ``program`` is what :func:`load` takes: a function with its arguments, too. ``numerics``
-    (``fast`` or ``exact``), ``threads`` and ``cache`` are those of :func:`backend_c.compile`.
+    ``program`` is what :func:`load` takes: a function with its arguments and keywords, too.
+    ``numerics`` (``fast`` or ``exact``), ``threads`` and ``cache`` are those of
+    :func:`backend_c.compile`.
     """
-    module = objects.load(program, *arguments)
+    module = objects.load(program, *arguments, **keywords)
     return backend_c.compile(module, numerics=numerics, threads=threads, cache=cache)
 
 
@@ -57,16 +62,18 @@ def emit(
     compiler: str | None = None,
     no_double: bool = False,
     simd: str | None = None,
+    cublaslt: bool = False,
+    **keywords: Any,
 ) -> dict[str, bytes]:
     """Generate a program's source files, by name: C for a target (``openmp``, ``embedded``,
     ``cuda``).
 
-    ``program`` is what :func:`load` takes: a function with its arguments, too. ``name`` begins the
-    names of files and in C; ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or
-    ``size``), ``compiler``, ``no_double`` and ``simd`` (``auto``, ``none`` or ``cmsis``) are for
-    ``embedded``: :func:`backend_c.emit`.
+    ``program`` is what :func:`load` takes: a function with its arguments and keywords, too.
+    ``name`` begins the names of files and in C; ``cublaslt`` is for ``cuda``; ``external_weights``,
+    ``max_workspace``, ``optimize`` (``speed`` or ``size``), ``compiler``, ``no_double`` and
+    ``simd`` (``auto``, ``none`` or ``cmsis``) are for ``embedded``: :func:`backend_c.emit`.
     """
-    module = objects.load(program, *arguments)
+    module = objects.load(program, *arguments, **keywords)
     return backend_c.emit(
         *(module, target, numerics),
         name=name,
@@ -76,4 +83,5 @@ def emit(
         compiler=compiler,
         no_double=no_double,
         simd=simd,
+        cublaslt=cublaslt,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,8 @@ def program_of(
     name: str | None = None,
 ) -> Program:
     """Load a program in any form as :func:`load` does, with its arguments and notes."""
-    if not is_function(program) and (arguments or keywords):
-        raise ArgumentError("arguments are for a Python function; a program has its own shapes")
+    if not is_function(program):
+        _require_no_arguments(arguments, keywords or {})
     if isinstance(program, Module):
         return programs.of_module(program, hlo.format(program), elided)
     if isinstance(program, os.PathLike) or (isinstance(program, str) and is_path(program)):
@@ -78,10 +78,19 @@ def program_of(
     return programs.of_bytes(_text(program).encode(), elided)
 
 
+def _require_no_arguments(arguments: Sequence[object], keywords: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for arguments given with a program that is no function."""
+    require_no_keywords(keywords)
+    if arguments:
+        raise ArgumentError("arguments are for a Python function; a program has its own shapes")
+
+
 def require_no_keywords(keywords: Mapping[str, Any]) -> None:
     """Raise ArgumentError for a keyword argument given with a program that is no function."""
     if keywords:
-        raise ArgumentError(f"no function, and so no argument {next(iter(keywords))!r}")
+        raise ArgumentError(
+            f"no function, and so no argument {next(iter(keywords))!r}; nor is there such an option"
+        )
 
 
 def is_function(program: object) -> bool:

@@ -25,6 +25,7 @@ from hlo_oracle.loading import conversion, elided_constants, literal_protos
 from hlo_oracle.loading.recognition import MOST_BYTES, Kind, module_proto, recognised
 from hlo_oracle.loading.wire_format import messages
 from hlo_oracle.plurals import counted
+from hlo_oracle.program_paths import programs_in
 
 _ARGUMENTS, _RESULT = 2, 3  # fields of an HloSnapshot
 _PARTITIONS = 2  # field of an HloUnoptimizedSnapshot
@@ -211,12 +212,17 @@ def _named(path: Path) -> Iterator[None]:
 
 def _first_stage(directory: Path, name: str | None) -> Stage:
     """Find a module's first stage in a dump directory."""
+    if not bisect_dump.is_dump(directory) and (files := programs_in(directory)):
+        raise Error(f"{directory}: no dump of XLA: give one of its files, as {files[0].name}")
     modules = bisect_dump.modules(directory)
     if name is not None:
         modules = [dumped for dumped in modules if name in (dumped.name, _short(dumped.name))]
     if len(modules) != 1:
         known = ", ".join(_short(dumped.name) for dumped in bisect_dump.modules(directory))
-        wanted = "name one of them" if name is None else f"none, or several, is {name!r}"
+        wanted = f"none, or several, is {name!r}"
+        if name is None:
+            by_name = f"hlo_oracle.load(…, name={_short(modules[0].name)!r})"
+            wanted = f"name one of them, {by_name}, or give a file of it"
         raise Error(f"{directory}: a dump of {known}: {wanted}")
     return modules[0].stages[0]
 

@@ -70,9 +70,9 @@ def test_twelve_numbers_are_sorted_as_numbers() -> None:
     ("names", "keys", "said"),
     [
         ("x.1 y.1", "Y x", r"y.1 is missing; there are Y, x, where x.1, y.1 are expected"),
-        ("x.1 x.2", "x y", r"x.1, x.2 is missing"),
-        ("x.1 y.1", "arr_1 arr_2", r"x.1, y.1 is missing"),
-        ("x.1 y.1", "arr_0 p1", r"x.1, y.1 is missing"),
+        ("x.1 x.2", "x y", r"x.1, x.2 are missing"),
+        ("x.1 y.1", "arr_1 arr_2", r"x.1, y.1 are missing"),
+        ("x.1 y.1", "arr_0 p1", r"x.1, y.1 are missing"),
         ("x.1", "z", r"x.1 is missing; there are z"),
         ("p1.1 p0.1", "p0 p1", r"p0, p1 may be names or numbers of p1.1, p0.1"),
     ],
@@ -127,4 +127,4 @@ def test_a_program_of_jax(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "2 equal" in capsys.readouterr().out
     np.savez(given_, b=one, a=ten)
     assert main(["run", str(file), "--args", str(given_)]) == 2
-    assert "x.1, y.1 is missing; there are b, a" in capsys.readouterr().err
+    assert "x.1, y.1 are missing; there are b, a" in capsys.readouterr().err
