@@ -50,6 +50,7 @@ class CompiledFunction(JittedFunction):
         static_argnames: str | Sequence[str] | None,
         compile: Callable[..., backend_c.Executable],
     ) -> None:
+        jax_functions.require_no_tensorflow(function)
         require_package("to lower a function", "jax", "jax")
         self._function = function
         static = static_argnums, static_argnames

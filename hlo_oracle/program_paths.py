@@ -32,7 +32,11 @@ def is_program(path: Path) -> bool:
 
 
 def programs_in(directory: Path) -> list[Path]:
-    """List the program files in a directory, sorted."""
+    """List the program files in a directory, sorted; of a SavedModel of TensorFlow the one that
+    tells what it is."""
+    saved = directory / "saved_model.pb"
+    if saved.is_file():
+        return [saved]
     return sorted(path for path in directory.iterdir() if is_program(path) and path.is_file())
 
 

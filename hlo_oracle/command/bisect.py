@@ -51,8 +51,12 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _dumped(paths: list[Path]) -> list[Dumped]:
-    """List the modules to bisect; Error if there is nothing to compare."""
+    """List the modules to bisect; Error if there is nothing to compare, OSError for a file that is
+    missing."""
     files = [path for path in paths if not path.is_dir()]
+    for path in files:
+        if path != Path("-"):
+            path.stat()
     directories = [path for path in paths if path.is_dir()]
     if files:  # DUMP/module_0008* names directories of a dump, too, which hold no stages
         directories = [path for path in directories if bisect_dump.is_dump(path)]

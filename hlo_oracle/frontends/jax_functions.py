@@ -131,6 +131,7 @@ def lower(
     nothing reads, unless the function was jitted otherwise, or ``keep_unused``. Raises
     ArgumentError for arguments that do not fit, and Error where JAX cannot trace or lower it.
     """
+    require_no_tensorflow(function)
     require_package("to lower a function", "jax", "jax")
     import jax
 
@@ -182,6 +183,16 @@ def lower(
         device=Device(device.platform, str(device)),
         call=call,
     )
+
+
+def require_no_tensorflow(function: object) -> None:
+    """Raise ArgumentError for a function or a model of TensorFlow, which JAX cannot trace."""
+    package = type(function).__module__.partition(".")[0]
+    if package in ("keras", "tensorflow"):
+        raise ArgumentError(
+            f"{type(function).__name__} of TensorFlow is no function of JAX:"
+            " hlo_oracle.tensorflow.jit(it) runs it as C, and .text(*arguments) of that is its HLO"
+        )
 
 
 def jitted_function(

@@ -18,6 +18,7 @@ import backend_c
 import hlo
 from backend_c.native.cache import Directory
 from hlo.errors import Unsupported
+from hlo_oracle.frontends.jax_functions import name_of
 from hlo_oracle.required_packages import require_package
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class CompiledFunction:
         self._compile = compile
         self._made: dict[int, tuple[Any, Specialization]] = {}
         update_wrapper(self, python)
+        self.__name__ = name_of(python)  # which models and signatures lack
 
     def __repr__(self) -> str:
         return f"ho.tensorflow.jit({self.__name__}): {len(self._made)} compiled"

@@ -219,6 +219,16 @@ def _is_onnx(found: wire_format.Fields) -> bool:
     return isinstance(found.get(1, [b""])[0], int) and {7, 8} <= {*found}
 
 
+def _is_saved_model(found: wire_format.Fields) -> bool:
+    """Test for a SavedModel: its version (1), and MetaGraphDefs (2)."""
+    graphs = found.get(2, [0])
+    return (
+        {*found} <= {1, 2}
+        and isinstance(found.get(1, [b""])[0], int)
+        and all(isinstance(graph, bytes) and wire_format.is_message(graph) for graph in graphs)
+    )
+
+
 def _is_graph_def(found: wire_format.Fields) -> bool:
     return all(isinstance(x, bytes) and wire_format.is_message(x) for x in found.get(1, [0]))
 
@@ -239,6 +249,9 @@ _PROTOS: dict[Callable[[wire_format.Fields], bool], str] = {
     _is_onnx: "an ONNX model, no HLO: convert it to StableHLO first",
     _is_memory_report: "XLA's report of the memory that a program takes, no program: the file"
     " beside it that ends in before_optimizations.txt, or .hlo.pb, is one",
+    _is_saved_model: "a SavedModel of TensorFlow, from before HLO: of model ="
+    " tf.saved_model.load(DIR) and f = model.signatures['serving_default']"
+    " hlo_oracle.tensorflow.jit(f).text(x) is the HLO",
     _is_graph_def: "a GraphDef of TensorFlow, from before HLO: a tf.function(jit_compile=True) has"
     " experimental_get_compiler_ir(x)(stage='hlo')",
 }

@@ -77,6 +77,7 @@ NPZ = "not a file of arrays (.npz or .npy)"
 ROWS = [
     # files
     Row("run nowhere.hlo", "hlo: nowhere.hlo: there is no such file"),
+    Row("bisect add.hlo nowhere.hlo", "hlo: nowhere.hlo: there is no such file"),
     Row("run ad.hlo", "hlo: ad.hlo: there is no such file; did you mean add.hlo?"),
     Row("run no/add.hlo", "hlo: no/add.hlo: there is no directory no"),
     Row("run add.hlo/x", "hlo: add.hlo/x: is below a file, not below a directory"),

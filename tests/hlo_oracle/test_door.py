@@ -173,9 +173,20 @@ def test_a_function_with_keywords_is_compiled_and_emitted() -> None:
             call(MATRIX, taget="cuda")
 
 
+def test_functions_of_tensorflow_are_told_from_those_of_jax() -> None:
+    function = type("Function", (), {"__module__": "tensorflow.python", "__call__": abs})()
+    for call in (ho.check, ho.load, ho.run, ho.compile, ho.jit):
+        with pytest.raises(ArgumentError, match="Function of TensorFlow is no function of JAX"):
+            call(function)
+
+
 def test_a_directory_that_is_no_dump(tmp_path: Path) -> None:
     (tmp_path / "m.hlo").write_text(MATRIX)
     with pytest.raises(Error, match=r": no dump of XLA: give one of its files, as m\.hlo"):
+        ho.load(tmp_path)
+    for name in ("fingerprint.pb", "saved_model.pb"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(Error, match=r"give one of its files, as saved_model\.pb"):
         ho.load(tmp_path)
 
 

@@ -17,7 +17,7 @@ import pytest
 tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed: hlo-oracle[tensorflow]")
 
 import hlo_oracle as ho  # noqa: E402 (after the skip)
-from hlo.errors import Unsupported  # noqa: E402 (after the skip)
+from hlo.errors import Error, Unsupported  # noqa: E402 (after the skip)
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 jit = ho.tensorflow.jit
@@ -180,6 +180,30 @@ def f(x, y):
     return tf.reduce_sum(tf.nn.softmax(x @ y) * tf.tanh(x @ y), 1)
 print(f(tf.ones((4, 8)), tf.ones((8, 4))))
 """
+
+
+def test_a_saved_model(tmp_path: Path) -> None:
+    """Its file says what it is, and how to get HLO of it, which is right."""
+
+    class Model(tf.Module):
+        def __init__(self) -> None:
+            self.weights = tf.Variable(tf.ones((3, 2)))
+
+        @tf.function(input_signature=[tf.TensorSpec((2, 3))])
+        def __call__(self, x: Any) -> Any:
+            return x @ self.weights
+
+    tf.saved_model.save(Model(), str(tmp_path))
+    with pytest.raises(Error, match="a SavedModel of TensorFlow, from before HLO"):
+        ho.load(tmp_path / "saved_model.pb")
+    model = tf.saved_model.load(str(tmp_path))
+    function = ho.tensorflow.jit(model.signatures["serving_default"])
+    x = tf.ones((2, 3))
+    (result,) = function(x).values()
+    assert result.numpy().tolist() == [[3, 3]] * 2
+    exact = ho.run(function.text(x), x.numpy(), np.full((3, 2), 2, np.float32))
+    assert exact.tolist() == [[6, 6]] * 2
+    assert repr(function).startswith("ho.tensorflow.jit(") and repr(jit(model))
 
 
 def test_clusters_that_tensorflow_dumps_are_judged(tmp_path: Path) -> None:
