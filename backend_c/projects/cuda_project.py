@@ -80,13 +80,22 @@ def project_files(
     code = _commented(names.with_kernels(text), host, names)
     parts = [_CMAKE, _CMAKE_PRODUCTS * bool(products(host)), _CMAKE_MAIN * has_main]
     files = {
-        f"{names.module}.cu": f"{names.begun(_BANNER)}{code}\n{kernel_table(kernels, names)}",
+        f"{names.module}.cu": f"{_banner(names)}{code}\n{kernel_table(kernels, names)}",
         "kernels.h": kernels_header(kernels, host, names),
         "launch.cu": launch_text(host, names),
         f"{names.module}.h": header_text(host, names),
         "CMakeLists.txt": names.begun(re.sub(r"\bmodule(?=[ )])", names.module, "".join(parts))),
     }
     return {name: content.encode() for name, content in files.items()}
+
+
+def _banner(names: ProjectNames) -> str:
+    """Render the comment at the beginning, what it says of files in one column."""
+
+    def padded(match: re.Match[str]) -> str:
+        return f"{names.begun(match[1]):{len(match[1]) + len(match[2]) - 2}}  "
+
+    return names.begun(re.sub(r"(module\.(?:h|cu))( {2,})", padded, _BANNER))
 
 
 def _commented(text: str, host: HostPlan, names: ProjectNames) -> str:
