@@ -32,7 +32,16 @@ from hlo.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from bisect_dump.blame import culprit, source
     from bisect_dump.difference_verdict import Judgement
-    from bisect_dump.dump import Dumped, Stage, contents, grouped, in_order, is_dump, modules
+    from bisect_dump.dump import (
+        Dumped,
+        Stage,
+        contents,
+        grouped,
+        in_order,
+        is_dump,
+        is_report,
+        modules,
+    )
     from bisect_dump.history import Change, History, Row
     from bisect_dump.side_by_side import Culprit
     from bisect_dump.stage_results import Meanings
@@ -53,6 +62,7 @@ __all__ = [
     "grouped",
     "in_order",
     "is_dump",
+    "is_report",
     "modules",
     "same_interface",
     "source",
@@ -73,6 +83,7 @@ _HOMES = {
     "grouped": "bisect_dump.dump",
     "in_order": "bisect_dump.dump",
     "is_dump": "bisect_dump.dump",
+    "is_report": "bisect_dump.dump",
     "modules": "bisect_dump.dump",
     "same_interface": "bisect_dump.stages",
     "source": "bisect_dump.blame",

@@ -47,7 +47,9 @@ _SNAPSHOT = pattern(
     rf"{_MODULE}\.(?:snapshot\.-?\d++|execution_\d++\.hlo_(?:unoptimized_)?+snapshot)\.pb(?:\.gz)?+",
     re.ASCII | re.DOTALL,
 )
+_REPORT = pattern(rf"{_MODULE}\.(?P<label>[^.]*+)\.(?:txt|pb)(?:\.gz)?+", re.ASCII | re.DOTALL)
 _OF_A_DUMP = pattern(r"(?:\d++\.)?+module_\d{4,}+\.[^.]++\.", re.ASCII)
+_OPTIONS = ("compile_options.pb", "topology.pb")  # beside module.mlir, in a directory for each
 _START = "pipeline-start"  # in the place of a pass: nothing has run in this pipeline yet
 
 
@@ -80,8 +82,19 @@ class Dumped:
 
 
 def is_dump(directory: Path) -> bool:
-    """Return whether a directory was written by ``--xla_dump_to``, judging by file names."""
-    return any(_OF_A_DUMP.match(path.name) for path in directory.iterdir())
+    """Return whether a directory was written by ``--xla_dump_to``, judging by file names: XLA does
+    not call programs ``.hlo`` or ``.mlir``."""
+    names = (path.name for path in directory.iterdir() if path.suffix not in (".hlo", ".mlir"))
+    return any(map(_OF_A_DUMP.match, names))
+
+
+def is_report(path: Path) -> bool:
+    """Return whether a file is XLA's report on a module: its memory, buffers, steps or options."""
+    if path.name in _OPTIONS:
+        return True
+    match = _REPORT.fullmatch(path.name)
+    label = "" if match is None else match["label"]
+    return "after_optimizations-" in label or label == "thunk_sequence"
 
 
 def modules(directory: Path) -> list[Dumped]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import bisect_dump
 from hlo.errors import Error
 from hlo_oracle import option_types
 
@@ -27,8 +28,8 @@ def add_paths(
 
 
 def is_program(path: Path) -> bool:
-    """Test whether a file in a directory is a program, by its suffix."""
-    return path.name.removesuffix(".gz").endswith(_SUFFIXES)
+    """Test whether a file in a directory is a program, by its suffix; XLA's reports are none."""
+    return path.name.removesuffix(".gz").endswith(_SUFFIXES) and not bisect_dump.is_report(path)
 
 
 def programs_in(directory: Path) -> list[Path]:

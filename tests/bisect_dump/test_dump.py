@@ -11,6 +11,7 @@ from cost import cost
 from bisect_dump import dump
 from hlo.errors import Error
 from hlo_oracle.command.main import main
+from hlo_oracle.program_paths import is_program
 from hlo_oracle.terminal import one_line, printable
 
 PAGE = (ROOT / "docs" / "dumps.md").read_text()
@@ -109,6 +110,33 @@ def test_text_and_proto_of_a_stage_are_one() -> None:
     assert [stage.proto for stage in texts.stages] == [None] * 3
 
 
+REPORTS = [
+    "module_0000.jit_f.cpu_after_optimizations-buffer-assignment.txt",
+    "module_0000.jit_f.cpu_after_optimizations-buffer-assignment-values.txt",
+    "module_0000.jit_f.cpu_after_optimizations-live-range.txt",
+    "module_0000.jit_f.cpu_after_optimizations-memory-usage-report.pb.gz",
+    "module_0000.jit_f.thunk_sequence.txt",
+    "module_0000.jit_f/compile_options.pb",
+    "module_0000.jit_f/topology.pb",
+]
+
+
+def test_reports_are_no_programs() -> None:
+    assert all(dump.is_report(Path(name)) for name in REPORTS)
+    assert not any(is_program(Path(name)) for name in REPORTS)
+    others = (*NAMES, "buffer-assignment.txt", "module_0000.f.snapshot.7.pb")
+    assert not any(dump.is_report(Path(name)) for name in others)
+
+
+def test_programs_named_as_modules_are_no_dump(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "HloModule m\nENTRY e { ROOT x = s32[] constant(7) }"
+    (tmp_path / "module_0001.jit_f.hlo").write_text(text)
+    assert main(["check", "--no-c", str(tmp_path)]) == 0
+    assert "1 output" in capsys.readouterr().out
+
+
 def test_snapshots_are_told_from_stages(tmp_path: Path) -> None:
     names = [
         "module_0000.f.execution_0012.hlo_snapshot.pb",
@@ -124,6 +152,7 @@ def test_patterns_take_linear_time() -> None:
     """Names are input: each pattern meets its worst case."""
     for part in (
         ".0000.p.after_",
+        ".cpu_after_optimizations-",
         ".snapshot.0",
         ".execution_0",
         ".hlo.pb",
