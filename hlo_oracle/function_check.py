@@ -67,6 +67,9 @@ def check(
     :class:`Verdict`, which is false if something is proven wrong. Raises Error if there is nothing
     to judge.
     """
+    unset = {"against": against, "results": results, "budget": budget, "elided": elided}
+    own: dict[str, tuple[object, object]] = {name: (value, None) for name, value in unset.items()}
+    objects.require_unambiguous(program, **own, seed=(seed, 0), progress=(progress, "auto"))
     seed, line = whole_seed(seed), _progress_line(progress)
     if objects.is_function(program):
         if against is not None or results is not None or elided is not None:
@@ -144,9 +147,7 @@ def _progress_line(mode: str) -> ProgressLine:
     """Make the line of a check; ArgumentError for an unknown mode."""
     if mode not in option_types.PROGRESS:
         known = ", ".join(map(repr, option_types.PROGRESS))
-        raise ArgumentError(
-            f"progress={mode!r}: one of {known}; to give it to the function, use functools.partial"
-        )
+        raise ArgumentError(f"progress={mode!r}: one of {known}")
     return ProgressLine(mode, after=_QUIET)
 
 

@@ -21,6 +21,7 @@ def run(program: object, *arguments: Any, seed: int = 0, **keywords: Any) -> Any
     function with its arguments, whose result has the structure that the function gives it (NumPy
     arrays as leaves).
     """
+    objects.require_unambiguous(program, seed=(seed, 0))
     seed = whole_seed(seed)
     if objects.is_function(program):
         assert callable(program)

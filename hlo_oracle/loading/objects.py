@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,26 @@ def require_no_keywords(keywords: Mapping[str, Any]) -> None:
         raise ArgumentError(
             f"no function, and so no argument {next(iter(keywords))!r}; nor is there such an option"
         )
+
+
+def require_unambiguous(program: object, **options: tuple[object, object]) -> None:
+    """Raise ArgumentError for an option of ours that a function has a parameter of the name of, if
+    its value is not the default: pairs of both."""
+    if not is_function(program):
+        return
+    assert callable(program)
+    try:
+        parameters = inspect.signature(program).parameters
+    except (TypeError, ValueError):  # of what is built in
+        return
+    bound = program.keywords if isinstance(program, partial) else {}
+    for name, (value, default) in options.items():
+        is_default = value is default or (isinstance(value, int | str) and value == default)
+        if name in parameters and name not in bound and not is_default:
+            raise ArgumentError(
+                f"{name}= is an option here, and an argument of {jax_functions.name_of(program)}:"
+                f" give that in order, or by functools.partial(…, {name}=…)"
+            )
 
 
 def is_function(program: object) -> bool:
