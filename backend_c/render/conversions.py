@@ -36,6 +36,8 @@ def converted(
     if result is PRED:
         zero = "0.0f" if source.is_float else "0"
         return f"{text} != {zero}", OTHER
+    if source is PRED and not result.is_complex:
+        return _from_pred(text, result)
     if source.is_complex or result.is_complex:
         return f"hlo_convert_{source}_{result}({text})", ATOM
     # C leaves the conversion of NaN and of what is out of range undefined.
@@ -44,6 +46,17 @@ def converted(
     if result.is_integer:
         return f"hlo_wrap_{result}((uint64_t){text})", ATOM
     return _to_float(text, source, result)
+
+
+def _from_pred(text: str, result: ElementType) -> tuple[str, int]:
+    """Render ``convert`` from PRED: a choice, as gcc 12 has no vector for C's conversion of a mask
+    that was computed of bytes and of 16-bit numbers."""
+    if result.is_float and result.numpy.type(0) != 0:  # f8e8m0fnu
+        return f"hlo_round_{result}({text} ? 1.0f : 0.0f)", ATOM
+    if result.is_float:
+        number = register_type(result)
+        return f"({text} ? ({number})1 : ({number})0)", ATOM
+    return f"hlo_wrap_{result}({text} ? 1u : 0u)", ATOM
 
 
 def _from_index(text: str, result: ElementType) -> tuple[str, int]:

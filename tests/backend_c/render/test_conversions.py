@@ -7,7 +7,7 @@ from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
 from backend_c.render.conversions import converted
-from hlo.types import BF16, ELEMENT_TYPES, F16, S8, U8, U16, U32, ElementType
+from hlo.types import BF16, ELEMENT_TYPES, F16, F32, PRED, S8, U8, U16, U32, ElementType
 
 _NARROW = [t for t in ELEMENT_TYPES.values() if t.is_float and t.bits < 32]
 _INTEGERS = [t for t in ELEMENT_TYPES.values() if t.is_integer and t.bits >= 4]
@@ -57,3 +57,31 @@ def test_large_integers_are_rounded_from_a_double_if_f32_has_not_all_below_the_l
     assert converted(["x"], [U32], F16)[0] == "hlo_round_f16((float)x)"
     assert converted(["x"], [U16], BF16)[0] == "hlo_round_bf16((float)x)"
     assert converted(["x"], [U32], BF16)[0] == "hlo_round_bf16_from_f64((double)x)"
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+def test_preds_to_every_type() -> None:
+    """Of bytes and of 16-bit numbers: a mask of two widths."""
+    types = [t for t in ELEMENT_TYPES.values() if t.is_integer or t.is_float]
+    shapes = [f"{t}[33]" for t in types]
+    lines = "\n".join(f"  c{n} = {shape} convert(q)" for n, shape in enumerate(shapes))
+    names = ", ".join(f"c{n}" for n in range(len(shapes)))
+    text = f"""HloModule m
+ENTRY e {{
+  x = bf16[33] parameter(0)
+  m = pred[33] parameter(1)
+  c = pred[33] convert(x)
+  q = pred[33] and(m, c)
+{lines}
+  ROOT t = ({", ".join(shapes)}) tuple({names})
+}}
+"""
+    rng = np.random.default_rng(0)
+    assert_same_bits(text, rng.integers(0, 2, 33).astype(BF16.numpy), rng.random(33) < 0.5)
+
+
+def test_preds_are_chosen_by() -> None:
+    """gcc 12 has vectors of a choice, and none of the conversion of such a mask."""
+    assert converted(["p"], [PRED], F32)[0] == "(p ? (float)1 : (float)0)"
+    assert converted(["p"], [PRED], BF16)[0] == "(p ? (float)1 : (float)0)"
+    assert converted(["p"], [PRED], S8)[0] == "hlo_wrap_s8(p ? 1u : 0u)"
