@@ -41,6 +41,7 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.loop_rewriting import with_expressions, with_instead, with_loops
 from backend_c.ir.settings import Numerics
+from backend_c.render.accumulated_elements import divided
 from backend_c.render.lane_offsets import LaneOffsets
 from backend_c.render.operations import f64_function
 from hlo.opcodes import ELEMENTARY, having
@@ -71,15 +72,25 @@ class _Blocks:
 
     def _loop(self, loop: Loop) -> Sequence[Statement]:
         extent = ix.value_of(loop.extent)
-        # What two blocks share is computed twice: a sum would count it twice.
-        if extent is None or loop.kind != "lanes" or loop.sums or not may_run_twice(loop.body):
+        if extent is None or loop.kind != "lanes" or loop.sums:
             return (loop._replace(body=self.block(loop.body)),)
+        if may_run_twice(loop.body):
+            return (self._in_blocks(loop, extent),)
+        # What two blocks share is computed twice: a sum would count it twice.
+        apart = divided(loop, extent, f"e{next(self._numbers)}")
+        blocks = loop if apart is None else self._in_blocks(apart.computing, extent)
+        if apart is None or blocks is apart.computing:
+            return (loop._replace(body=self.block(loop.body)),)
+        return (*apart.arrays, blocks, apart.accumulating)
+
+    def _in_blocks(self, loop: Loop, extent: int) -> Loop:
+        """Return the loop over blocks of a loop that may run twice, or that loop itself."""
         sizes = [*map(self._bytes, _functions(loop.body))]
         if not sizes and _is_long(loop):
             sizes = [max(4, *(s.value.type.bits // 8 for s in loop.body if isinstance(s, Store)))]
         has_masks = any(_is_mask(part) for part in parts(loop.body))
         lanes = _lanes(extent, max(sizes), has_masks=has_masks) if sizes else 0
-        return (_overlapping(loop, extent, lanes, next(self._numbers)) if lanes else loop,)
+        return _overlapping(loop, extent, lanes, next(self._numbers)) if lanes else loop
 
     def _bytes(self, function: Apply) -> int:
         """Return the bytes of the numbers that an elementary function computes with: 4 or 8."""
