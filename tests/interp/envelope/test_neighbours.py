@@ -13,7 +13,7 @@ from hlo.values import Array
 from interp.envelope.neighbours import moved, stepped
 
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
-_FEW = 32
+_PIECES = (7, 32)  # elements: those of the first are moved one by one
 
 
 @pytest.fixture(autouse=True)
@@ -43,14 +43,21 @@ def special(dtype: type) -> Array:
 def test_many_are_moved_as_few_are_and_one_is(dtype: type, ulps: int, spans: bool) -> None:
     numbers = special(dtype)
     for upwards in (False, True):
-        pieces = [numbers[n : n + _FEW] for n in range(0, len(numbers), _FEW)]
-        few = np.concatenate([moved(piece, ulps, upwards, spans) for piece in pieces])
+        few = [
+            np.concatenate(
+                [
+                    moved(numbers[n : n + size], ulps, upwards, spans)
+                    for n in range(0, len(numbers), size)
+                ]
+            )
+            for size in _PIECES
+        ]
         many = moved(numbers, ulps, upwards, spans)
         ones = [moved(numbers[n : n + 1], ulps, upwards, spans) for n in range(len(numbers))]
         nan = np.isnan(numbers)
         word = f"u{numbers.dtype.itemsize}"
         np.testing.assert_array_equal(np.isnan(many), nan)
-        for other in few, np.concatenate(ones):
+        for other in *few, np.concatenate(ones):
             assert other.dtype == numbers.dtype
             np.testing.assert_array_equal(many[~nan].view(word), other[~nan].view(word))
 
