@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 
 from hlo.types import F64
@@ -10,9 +13,29 @@ from interp.exact.conversion import type_of
 from interp.exact.elementary_machine import evaluated, evaluated_complex
 from interp.exact.rounding import rounded
 
+# A sequence is some hundred operations of NumPy, of complex numbers a thousand, which take as long
+# for one number as for a hundred. An evaluation over enclosures asks for the same few numbers again
+# and again, under each budget, and so do loops that converge.
+_FEW_BYTES = 1 << 10  # of an operand; at most 16 MiB are kept
+
+_Given = tuple["np.dtype[Any]", tuple[int, ...], bytes]  # an array: type, sizes, elements
+
 
 def elementary(name: str, *operands: Array) -> Array:
-    """Evaluate elementary function ``name`` on ``operands``, rounded to their type."""
+    """Evaluate elementary function ``name`` on ``operands``, rounded to their type. Results of few
+    numbers are kept (memoisation)."""
+    if max(x.nbytes for x in operands) > _FEW_BYTES:
+        return _elementary(name, *operands)
+    return _kept(name, *((x.dtype, x.shape, x.tobytes()) for x in operands)).copy()
+
+
+@lru_cache(1 << 12)
+def _kept(name: str, *operands: _Given) -> Array:
+    arrays = (np.frombuffer(data, dtype).reshape(shape) for dtype, shape, data in operands)
+    return np.asarray(_elementary(name, *arrays))
+
+
+def _elementary(name: str, *operands: Array) -> Array:
     element_type = type_of(operands[0])
     if element_type.is_complex:
         return _of_complex(f"{name}_{element_type}", *operands)
