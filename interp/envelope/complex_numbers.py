@@ -41,16 +41,19 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
     open)."""
 
     def rule(*operands: Enclosure) -> Enclosure:
-        value = function(*(x.low for x in operands))
-        more = _lost(opcode, [x.low for x in operands])
-        result = only_certain(_around(value, opcode, more), operands)
         if budget.current() is budget.EXACT:
-            return result
-        firm = np.asarray(np.isfinite(value))
+            value = function(*(x.low for x in operands))
+            return only_certain(_around(value, opcode), operands)
+        firm = np.asarray(True)
         for operand in operands:
             firm = firm & is_certain(operand) & np.isfinite(operand.low) & ~_flushes(operand)
+        centres = [x.low if firm.all() else np.where(firm, x.low, _centre(x)) for x in operands]
+        value = function(*centres)
+        firm = firm & np.isfinite(value)
+        more = _lost(opcode, [x.low for x in operands])
+        result = _around(value, opcode, more)
         if not firm.all():
-            result = where(firm, result, _of_discs(function, opcode, operands))
+            result = where(firm, result, _of_discs(opcode, operands, centres, value))
         result = _on_either_side(function, opcode, operands, result, more)
         return _or_overflowed(opcode, operands, result)
 
@@ -257,27 +260,32 @@ def _around(value: Array, opcode: str, more: Array | float = 0.0) -> Enclosure:
     return between(low, high, is_nan(value) | ~np.isfinite(error))
 
 
-def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) -> Enclosure:
-    """Evaluate a function at the centres of its operands' discs, and widen by the bound of
-    :mod:`interp.envelope.complex_discs`."""
+def _centre(operand: Enclosure) -> Array:
+    """Take the centre of the disc around each element of a complex enclosure."""
+    low, high = operand.low.astype(np.complex128), operand.high.astype(np.complex128)
+    return np.asarray((low / 2 + high / 2).astype(operand.low.dtype))
+
+
+def _of_discs(
+    opcode: str, operands: Sequence[Enclosure], centres: Sequence[Array], value: Array
+) -> Enclosure:
+    """Enclose a function by its ``value`` at the centres of its operands' discs, widened by the
+    bound of :mod:`interp.envelope.complex_discs`."""
     spread = SPREADS.get(opcode)
-    middles, discs, finite = [], [], np.asarray(True)
-    for operand in operands:
+    open_ = anything(value.shape, type_of(value))
+    if spread is None:
+        return open_
+    discs, finite = [], np.asarray(True)
+    for operand, centre in zip(operands, centres, strict=True):
         wide = operand.low.astype(np.complex128), operand.high.astype(np.complex128)
-        middle = (wide[0] / 2 + wide[1] / 2).astype(operand.low.dtype)
-        apart = [np.abs(end - middle) for end in wide]
+        apart = [np.abs(end - centre) for end in wide]
         tiny = float(finfo(operand.low.real.dtype).smallest_normal)
         # A flushed component moves by less than tiny, two of them by less than sqrt(2) tiny. Here
         # and below 2^-40 covers the roundings of these bounds, which are computed in float64.
         radius = np.maximum(*apart) * (1 + 2.0**-40) + 2 * tiny * _flushes(operand)
-        middles.append(middle)
-        discs.append((middle.astype(np.complex128), radius))
+        discs.append((centre.astype(np.complex128), radius))
         finite = finite & np.isfinite(wide[0]) & np.isfinite(wide[1]) & ~operand.nan
-    value = function(*middles)
-    open_ = anything(value.shape, type_of(value))
-    if spread is None:
-        return open_
-    change = spread(*discs) * (1 + 2.0**-40) + _lost(opcode, middles)
+    change = spread(*discs) * (1 + 2.0**-40) + _lost(opcode, centres)
     part = type_of(value.real)
     most = float(finfo(part.numpy).max) / 2
     known = finite & np.isfinite(value) & (np.abs(value.astype(np.complex128)) + change < most)
