@@ -24,6 +24,7 @@ from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosure import Enclosure, Value, point
 from interp.envelope.evaluation import enclose
 from interp.envelope.exact_trips import LoopName, exact_trips
+from interp.envelope.memo import Memo
 from interp.envelope.midpoints import KnownWidths, is_unbounded, middle
 from interp.envelope.recorded_values import (
     MOST_TRIPS,
@@ -50,14 +51,16 @@ class Plan(NamedTuple):
     trips: Mapping[str, int]
 
 
-def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> Plan:
+def planned(
+    module: Module, *arrays: Any, peer: Budget, seed: int = 0, memo: Memo | None = None
+) -> Plan:
     """Choose the values to anchor, by a trial evaluation that goes on with midpoints in place of a
     peer's values. It anchors each value whose interval is wide or leaves a decision open, and those
     operands that are not points, too (a sum of many nearly known operands is wide and says nothing
     of the steps to it). Of a value that is only copied, reshaped or transposed the last copy is
     anchored: so most compilers still see the same program."""
     trial = _Trial(module, lambda: exact_trips(module, arrays, seed))
-    enclose(module, *arrays, peer=peer, seed=seed, watcher=trial)
+    enclose(module, *arrays, peer=peer, seed=seed, watcher=trial, memo=memo)
     return trial.plan()
 
 

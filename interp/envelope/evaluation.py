@@ -7,7 +7,7 @@ or is known by its values alone: then uncertain operands admit anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, STRUCTURAL, havin
 from hlo.types import ArrayShape, Shape
 from hlo.values import Array
 from hlo.verification.verify import verify
-from hlo.walk import Op, Schedule, call, column, follow, function_name, keywords, live, scheduled
+from hlo.walk import Op, call, column, follow, function_name, keywords
 from interp.envelope import (
     bounded_enclosures,
     budget,
@@ -40,15 +40,16 @@ from interp.envelope.enclosure import (
     moved,
     point,
 )
-from interp.envelope.exact_loops import exact_computations, exact_instructions, exact_loops, limited
-from interp.envelope.float_sums.merged_sums import merged
+from interp.envelope.exact_loops import limited
 from interp.envelope.interval_rules import moved_in_f32, opened_where_nan
+from interp.envelope.memo import Known, Memo
+from interp.envelope.module_facts import ModuleFacts
 from interp.envelope.moves import any_of, at_each_choice, is_batch, keeps_type, of_masks
+from interp.envelope.openings import Opening, opening
 from interp.envelope.ops import collective
 from interp.envelope.repeated_constants import RepeatedConstants
-from interp.envelope.rewritten_products import ConstantFactors, admitted_of_masks, masks
+from interp.envelope.rewritten_products import ConstantFactors, admitted_of_masks
 from interp.envelope.watching import Watched, Watcher
-from interp.evaluator import Evaluation
 from interp.ops import random
 from interp.planner import is_scalar
 
@@ -64,23 +65,6 @@ _MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many e
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """An instruction whose result may be anything in so many elements, though its operands may
-    not."""
-
-    computation: str
-    instruction: str
-    opcode: str
-    elements: int
-
-    def __str__(self) -> str:
-        return (
-            f"%{self.instruction} = {self.opcode} in {self.computation} may be anything in"
-            f" {self.elements} elements"
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Enclosed:
     """The enclosure of a module's result, the instructions where it opened, and how many were
     followed: those of loops, folds and calls each time."""
@@ -91,13 +75,20 @@ class Enclosed:
 
 
 def enclose(
-    module: Module, *arrays: Any, peer: Budget, seed: int = 0, watcher: Watcher | None = None
+    module: Module,
+    *arrays: Any,
+    peer: Budget,
+    seed: int = 0,
+    watcher: Watcher | None = None,
+    memo: Memo | None = None,
 ) -> Enclosed:
     """Enclose every result of the entry computation that is legal under a peer's budget. A watcher
     sees the values of the entry, its loops and branches, and may replace them for their users.
-    Raises Unsupported for an instruction that has no enclosure."""
-    verify(module)
-    evaluation = Enclosing(module, watcher)
+    ``memo`` keeps what further evaluations need again. Raises Unsupported for an instruction that
+    has no enclosure."""
+    if memo is None:
+        verify(module)
+    evaluation = Enclosing(module, watcher, memo)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
         result = evaluation.run(module.entry, *map(enclosed_values.points, arrays))
     return Enclosed(result, tuple(evaluation.openings), evaluation.followed)
@@ -106,25 +97,17 @@ def enclose(
 class Enclosing:
     """The state of one evaluation over enclosures."""
 
-    def __init__(self, module: Module, watcher: Watcher | None = None) -> None:
+    def __init__(
+        self, module: Module, watcher: Watcher | None = None, memo: Memo | None = None
+    ) -> None:
         self._watched = Watched(module, watcher)
         self.openings: list[Opening] = []
         self.followed = 0
-        self._module = module
-        self._inner = elementwise_chains.inner_values(module)
-        constants = constant_sums.constant_values(module)
-        self._constant_sums = constant_sums.sums_of_constants(module, constants)
-        self._constant_factors = ConstantFactors(module, constants)
-        self._masks = masks(module)
-        self._merged = merged(module)
+        self._module, self._memo = module, memo
+        self._facts = ModuleFacts(module) if memo is None else memo.facts(module)
+        self._constant_factors = ConstantFactors(module, self._facts.constants)
         self._of_constants = RepeatedConstants(module)
-        self._exact_loops = exact_loops(module)
-        self._whole = {c.name: exact_instructions(c) for c in module.computations}
-        self._exact_computations = exact_computations(module)
-        self._stored = elementwise_chains.stored_values(module.entry)
-        self._exact = Evaluation(module, None)
-        self._schedules: dict[str, Schedule] = {}
-        self._declared: dict[str, Mapping[str, bounded_enclosures.Declared]] = {}
+        self._exact = self._facts.exact
         self._rules = column("interp.envelope.ops")
         self._ops = column("interp.ops")
         # Those of bits make new values of them.
@@ -134,11 +117,7 @@ class Enclosing:
 
     def run(self, computation: Computation, *arguments: Value) -> Value:
         """Enclose a computation's result, given enclosures of its arguments."""
-        schedule = self._schedules.get(computation.name)
-        if schedule is None:
-            names = live(computation, lambda instruction: False)
-            order = [i for i in computation.instructions if i.name in names]
-            schedule = self._schedules[computation.name] = scheduled(computation, order)
+        schedule = self._facts.schedule(computation)
         if self._exact.is_bounded:
             parameters = (parameter.shape for parameter in computation.parameters)
             arguments = tuple(map(bounded_enclosures.filled, arguments, parameters))
@@ -150,10 +129,7 @@ class Enclosing:
         """Enclose one instruction, given enclosures of its operands."""
         self.followed += 1
         is_here = self._watched.is_here(computation)
-        declared = self._declared.get(computation.name)
-        if declared is None:  # the same for all trips of a loop
-            declared = bounded_enclosures.declared(self._module, computation)
-            self._declared[computation.name] = declared
+        declared = self._facts.declared(computation)
         sizes = declared[instruction.name].sizes
         if sizes is not None:
             bounded_enclosures.require_certain_sizes(instruction, operands)
@@ -167,20 +143,43 @@ class Enclosing:
             operands = [self._watched.selector(instruction, operands[0]), *operands[1:]]
         result = self._of_constants.value(computation, instruction)
         if result is None:
-            result = self._computed(computation, instruction, operands, declared[instruction.name])
+            result = self._known(computation, instruction, operands, declared[instruction.name])
             self._of_constants.keep(computation, instruction, result)
         known = self._watched.seen(instruction, result, operands) if is_here else None
         if not isinstance(result, Enclosure):
             return result if known is None else known
         if known is not None:
-            is_inner = instruction.name in self._inner[computation.name]
+            is_inner = instruction.name in self._facts.inner[computation.name]
             effective = partial(elementwise_chains.in_effect, instruction.opcode, operands, result)
             result = effective(known) if is_inner else known
-        constants = self._constant_sums[computation.name].get(instruction.name)
+        constants = self._facts.constant_sums[computation.name].get(instruction.name)
         if constants is None:
             return result
         with budget.using(self._budget(computation, instruction)):
             return constant_sums.admitted(result, [operands[number] for number in constants])
+
+    def _known(
+        self,
+        computation: Computation,
+        instruction: Instruction,
+        operands: list[Value],
+        declared: bounded_enclosures.Declared,
+    ) -> Value:
+        """Enclose one instruction, or return what the memo has."""
+        peer, memo = self._budget(computation, instruction), self._memo
+        key = memo and memo.key(self._facts, computation, instruction, peer, operands)
+        if memo is None or key is None:
+            return self._computed(computation, instruction, operands, declared, peer)
+        known = memo.value(key)
+        if known is None:
+            before, opened = self.followed, len(self.openings)
+            value = self._computed(computation, instruction, operands, declared, peer)
+            inside = self.followed - before
+            memo.keep(key, Known(value, inside, self.openings[opened:]))
+            return value
+        self.followed += known.followed
+        self.openings += known.openings
+        return known.value
 
     def _computed(
         self,
@@ -188,14 +187,15 @@ class Enclosing:
         instruction: Instruction,
         operands: list[Value],
         declared: bounded_enclosures.Declared,
+        peer: Budget,
     ) -> Value:
         """Enclose one instruction, and what rewrites of its products may give."""
-        with budget.using(self._budget(computation, instruction)):
+        with budget.using(peer):
             result = self._result(computation, instruction, operands, declared.shapes)
             if isinstance(result, Enclosure):
                 chains = self._constant_factors
                 result = chains.admitted(computation, instruction, operands, result)
-                names = self._masks[computation.name]
+                names = self._facts.masks[computation.name]
                 result = admitted_of_masks(instruction, names, operands, result)
         if declared.sizes is not None:
             result = bounded_enclosures.filled(result, instruction.shape)
@@ -204,16 +204,16 @@ class Enclosing:
         # What is moved and open was so before: uncertain places give one hull, broadcast.
         is_moved = declared.sizes is None and instruction.opcode in self._moves
         if not is_moved or is_uniform(result):
-            self._note(computation, instruction, operands, result)
+            self.openings += opening(computation, instruction, operands, result)
         return result
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
         """Choose the budget of an instruction. One whose value only becomes a result is rounded to
         its type, so excess precision and contraction are no permissions of it."""
         peer = budget.current()
-        if peer is not budget.EXACT and instruction.name in self._merged[computation.name]:
+        if peer is not budget.EXACT and instruction.name in self._facts.merged[computation.name]:
             return replace(peer, merges=True)
-        is_stored = computation is self._module.entry and instruction.name in self._stored
+        is_stored = computation is self._module.entry and instruction.name in self._facts.stored
         if peer is budget.EXACT or not is_stored:
             return peer
         return replace(peer, keeps_wide=False, contracts=False)
@@ -258,14 +258,15 @@ class Enclosing:
     ) -> Enclosure:
         """Enclose an elementwise instruction block by block; of certain integers it is exact."""
         given = instruction.attributes  # which name no computation
-        if instruction.name in self._whole[computation.name] and all(x.is_point for x in operands):
+        is_whole = instruction.name in self._facts.whole[computation.name]
+        if is_whole and all(x.is_point for x in operands):
             op = self._ops[function_name(instruction.opcode)]
             return point(call(op, instruction, [x.low for x in operands], given, shapes))
 
         def elementwise(*values: Enclosure) -> Enclosure:
             return call(rule, instruction, values, given, shapes)
 
-        is_inner = instruction.name in self._inner[computation.name]
+        is_inner = instruction.name in self._facts.inner[computation.name]
         inside = partial(elementwise_chains.inside, instruction.opcode)
         return in_blocks(inside(elementwise) if is_inner else elementwise, operands)
 
@@ -273,7 +274,7 @@ class Enclosing:
         self, computation: Computation, instruction: Instruction, operands: list[Value]
     ) -> bool:
         """Test for an integer loop that the interpreter may run, in a twentieth of the time."""
-        if (computation.name, instruction.name) not in self._exact_loops:
+        if (computation.name, instruction.name) not in self._facts.exact_loops:
             return False
         if self._watched.looks_into(computation, instruction):
             return False
@@ -293,7 +294,7 @@ class Enclosing:
         """Make a callable of a computation; one of integers alone is the interpreter's on certain
         arguments, unless the watcher sees its values, and so is one of single elements where
         nothing is rounded otherwise."""
-        is_exact = computation.name in self._exact_computations
+        is_exact = computation.name in self._facts.exact_computations
         exactly = self._exact.enter(computation)
 
         def is_literal() -> bool:
@@ -382,16 +383,3 @@ class Enclosing:
             call(op, instruction, [enclosed_values.lows(x) for x in operands], given, shapes)
         )
         return unknown(value) if opens else value
-
-    def _note(
-        self,
-        computation: Computation,
-        instruction: Instruction,
-        operands: list[Value],
-        result: Value,
-    ) -> None:
-        count = enclosed_values.open_elements(result)
-        if count and not any(map(enclosed_values.open_elements, operands)):
-            self.openings.append(
-                Opening(computation.name, instruction.name, instruction.opcode, count)
-            )

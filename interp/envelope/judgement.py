@@ -16,6 +16,7 @@ from interp.envelope import anchors, budget
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
+from interp.envelope.memo import Memo
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import seldom_disturbing, undisturbed
 from interp.envelope.open_results import OpenResults, can_be_restricted, restricted
@@ -67,7 +68,7 @@ class Judge:
         the names of instructions in :func:`inlined`; the compiler is not asked for others."""
         self._module, self._values, self._exact = module, tuple(values), exact
         self._trials, self._known = trials, shown
-        self._given: dict[str, Any] = {"peer": peer, "seed": seed}
+        self._given: dict[str, Any] = {"peer": peer, "seed": seed, "memo": Memo()}
         self._results = OpenResults(module, self._values)
 
     @cached_property

@@ -49,7 +49,7 @@ class ConstantFactors:
         self._constants = constants
         self._direct: dict[tuple[str, str], Chain] = {}  # by the last product
         self._met: dict[Place, Chain] = {}  # of all values that are handed on to one another
-        is_needed = any(map(_is_narrow_product, _instructions(module)))
+        is_needed = any(map(is_narrow_product, _instructions(module)))
         self._meeting = meeting(steps(module, _BETWEEN_PRODUCTS)) if is_needed else {}
 
     def admitted(
@@ -60,7 +60,7 @@ class ConstantFactors:
         result: Enclosure,
     ) -> Enclosure:
         """Widen a product or quotient that is one of several by constants."""
-        if not _is_narrow_product(instruction) or not budget.current().rewrites:
+        if not is_narrow_product(instruction) or not budget.current().rewrites:
             return result
         constants = self._constants[computation.name]
         which = [n for n, name in enumerate(instruction.operands) if name in constants]
@@ -102,7 +102,8 @@ class ConstantFactors:
         self._met[place] = Chain(np.fmax(most, met.start), np.fmin(least, met.factor))
 
 
-def _is_narrow_product(instruction: Instruction) -> bool:
+def is_narrow_product(instruction: Instruction) -> bool:
+    """Test for products of narrow floats, whose chains :class:`ConstantFactors` follows."""
     shape = instruction.shape
     if instruction.opcode not in ("multiply", "divide") or not isinstance(shape, ArrayShape):
         return False

@@ -40,6 +40,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.evaluation import Enclosed, enclose
+from interp.envelope.memo import Memo
 from interp.envelope.midpoints import beside_middle, is_wide_anywhere, middle, middle_of_wide
 from interp.envelope.peer_values.computation_facts import Facts
 from interp.envelope.peer_values.shown import ShownValues
@@ -115,6 +116,7 @@ def followed(
     seed: int = 0,
     trust: Trust = Trust.PROVEN,
     note: Callable[[Compared], object] | None = None,
+    memo: Memo | None = None,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """Enclose the module on the peer's values at the anchors; return the enclosure of its result,
     and the anchors whose value is illegal. Where a loop or branch may go several ways, it goes the
@@ -130,7 +132,7 @@ def followed(
     is inside may rest on an illegal value.
     """
     way = Followed(module, ShownValues(values), peer, trust, note)
-    found = enclose(module, *arrays, peer=peer, seed=seed, watcher=way)
+    found = enclose(module, *arrays, peer=peer, seed=seed, watcher=way, memo=memo)
     return found, tuple(way.outside)
 
 

@@ -22,6 +22,7 @@ from hlo.values import Array
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, Value, contains, where
 from interp.envelope.evaluation import Enclosed, enclose
+from interp.envelope.memo import Memo
 from interp.envelope.peer_values.followed import Compared, Followed, Step, Trust
 from interp.envelope.peer_values.shown import ShownValues
 from interp.envelope.peer_values.unrounded import Unrounded, with_unrounded_values
@@ -42,7 +43,12 @@ _Readings = dict[tuple[str, tuple[int, ...]], list[_Reading]]
 
 
 def followed_as_stored(
-    module: Module, values: Mapping[str, Array], *arrays: Any, peer: Budget, seed: int = 0
+    module: Module,
+    values: Mapping[str, Array],
+    *arrays: Any,
+    peer: Budget,
+    seed: int = 0,
+    memo: Memo | None = None,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """Enclose the module on the peer's values at the anchors, narrow ones as they are shown; return
     the enclosure of its result, and the anchors with elements that are illegal in every reading.
@@ -50,16 +56,21 @@ def followed_as_stored(
     If there are none, what is inside is legal. What is outside proves nothing.
     """
     ways = (*_unrounded(module, peer), Unrounded(module))
-    return _followed(module, ways, values, *arrays, peer=peer, seed=seed)
+    return _followed(module, ways, values, *arrays, peer=peer, seed=seed, memo=memo)
 
 
 def followed_unrounded(
-    module: Module, values: Mapping[str, Array], *arrays: Any, peer: Budget, seed: int = 0
+    module: Module,
+    values: Mapping[str, Array],
+    *arrays: Any,
+    peer: Budget,
+    seed: int = 0,
+    memo: Memo | None = None,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """Do as :func:`followed_as_stored`, with the enclosure of the result computed of unrounded
     values where the peer may keep them. Without narrow values both are the same."""
     ways = (Unrounded(module), *reversed(_unrounded(module, peer)))
-    return _followed(module, ways, values, *arrays, peer=peer, seed=seed)
+    return _followed(module, ways, values, *arrays, peer=peer, seed=seed, memo=memo)
 
 
 def _unrounded(module: Module, peer: Budget) -> Sequence[Unrounded]:
@@ -77,19 +88,21 @@ def _followed(
     *arrays: Any,
     peer: Budget,
     seed: int,
+    memo: Memo | None,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """Follow the module in each way in turn, after the reading in which narrow operands may be
     anything beside what is shown; return what the last one gives."""
     shown = ShownValues(values)
     either = _Either(module, shown, peer, Trust.STEPS)
-    enclose(module, *arrays, peer=peer, seed=seed, watcher=either)
+    enclose(module, *arrays, peer=peer, seed=seed, watcher=either, memo=memo)
     # What stays unrounded is f32 in the text of the rewritten modules; either permission would
     # widen each value that is shown by a unit, rounded or not.
     as_written = replace(peer, keeps_wide=False, rewrites=False)
     readings = either.readings
     for way in ways:
         watcher = _OneWay(way.module, shown, as_written, Trust.STEPS, way=way, before=readings)
-        found = enclose(way.module, *arrays, peer=as_written, seed=seed, watcher=watcher)
+        given: dict[str, Any] = {"peer": as_written, "seed": seed, "watcher": watcher}
+        found = enclose(way.module, *arrays, **given, memo=memo)
         readings = watcher.readings
     return found, tuple(watcher.outside)
 
