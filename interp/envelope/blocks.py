@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from hlo.values import Array
-from interp.envelope.enclosure import Enclosure, is_ever
+from interp.envelope.boolean_masks import is_ever, never
+from interp.envelope.enclosure import Enclosure
 
 BLOCK = 1 << 14  # elements: the dozen arrays of f32 that a rule works on fit into 1 MiB
 
@@ -38,7 +39,7 @@ def in_blocks(
     high = low if is_point else _joined([part.high for part in parts], shape)
     if any(is_ever(part.nan) for part in parts):
         return Enclosure(low, high, _joined([part.nan for part in parts], shape))
-    return Enclosure(low, high, np.broadcast_to(np.False_, shape))
+    return Enclosure(low, high, never(shape))
 
 
 def is_uniform(value: Enclosure) -> bool:

@@ -7,12 +7,12 @@ of its own exact result. Everything that follows from it is computed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import ml_dtypes
@@ -82,6 +82,24 @@ class Budget:
     unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
     merges: bool = False  # the sum at hand may become a part of what reads it
     is_measured: bool = True  # here, on results of this compiler; or no compiler's own
+
+    # Variants of a budget for single instructions are made once: to make one takes 5 µs.
+
+    @cached_property
+    def of_unrounded(self) -> Budget:
+        """The budget of an instruction whose result a rewritten chain never rounds."""
+        return replace(self, unrounded=True)
+
+    @cached_property
+    def of_merged(self) -> Budget:
+        """The budget of a sum that may become a part of what reads it."""
+        return replace(self, merges=True)
+
+    @cached_property
+    def of_stored(self) -> Budget:
+        """The budget of what is only rounded and stored: neither excess precision nor contraction
+        are permissions of it."""
+        return replace(self, keeps_wide=False, contracts=False)
 
     def may_flush(self, element_type: ElementType) -> bool:
         """Test whether subnormals of a type may become zeros."""
@@ -338,11 +356,22 @@ def current() -> Budget:
     return _CURRENT.get()
 
 
-@contextmanager
-def using(budget: Budget) -> Iterator[None]:
+def using(budget: Budget) -> AbstractContextManager[None]:
     """Set the budget within a block."""
-    token = _CURRENT.set(budget)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return _Using(budget)
+
+
+class _Using(AbstractContextManager[None]):
+    """The block of :func:`using`, in half the time of a generator: an evaluation has two for each
+    instruction."""
+
+    __slots__ = ("_budget", "_token")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+
+    def __enter__(self) -> None:
+        self._token = _CURRENT.set(self._budget)
+
+    def __exit__(self, *of_exception: object) -> None:
+        _CURRENT.reset(self._token)

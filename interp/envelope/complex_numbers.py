@@ -9,6 +9,7 @@ import numpy as np
 from hlo.types import ElementType
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_always, is_ever, never
 from interp.envelope.complex_discs import SPREADS
 from interp.envelope.enclosure import (
     WITHOUT_ZERO,
@@ -47,12 +48,14 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
         firm = np.asarray(True)
         for operand in operands:
             firm = firm & is_certain(operand) & np.isfinite(operand.low) & ~_flushes(operand)
-        centres = [x.low if firm.all() else np.where(firm, x.low, _centre(x)) for x in operands]
+        centres = [
+            x.low if is_always(firm) else np.where(firm, x.low, _centre(x)) for x in operands
+        ]
         value = function(*centres)
         firm = firm & np.isfinite(value)
         more = _lost(opcode, [x.low for x in operands])
         result = _around(value, opcode, more)
-        if not firm.all():
+        if not is_always(firm):
             result = where(firm, result, _of_discs(opcode, operands, centres, value))
         result = _on_either_side(function, opcode, operands, result, more)
         return _or_overflowed(opcode, operands, result)
@@ -76,9 +79,9 @@ def _or_overflowed(opcode: str, operands: Sequence[Enclosure], result: Enclosure
     ]
     with np.errstate(over="ignore", invalid="ignore"):
         lost = np.broadcast_to(overflows(sizes, most), result.shape)
-    return (
-        where(lost, anything(result.shape, result.element_type), result) if lost.any() else result
-    )
+    if not is_ever(lost):
+        return result
+    return where(lost, anything(result.shape, result.element_type), result)
 
 
 def _quotient_overflows(sizes: Sequence[Sequence[Array]], most: float) -> Array:
@@ -148,7 +151,7 @@ def _on_either_side(
 def _atan2_on_either_side(result: Enclosure) -> Enclosure:
     farthest = np.maximum(np.abs(result.low.real), np.abs(result.high.real))
     is_on_cut = np.asarray(farthest >= np.pi * (1 - 2.0**-20))
-    if not is_on_cut.any():
+    if not is_ever(is_on_cut):
         return result
     mirrored = Enclosure(
         complex_(-result.high.real, result.low.imag),
@@ -226,7 +229,7 @@ _STEPS: dict[str, Callable[..., Array]] = {
 
 def _flushes(operand: Enclosure) -> Array:
     """Test which elements have a component that may be a subnormal, and so flushed."""
-    found = np.broadcast_to(np.False_, operand.shape)
+    found = never(operand.shape)
     if not budget.current().flushes:
         return found
     for part in parts(operand):
@@ -310,10 +313,10 @@ def parts(value: Enclosure) -> tuple[Enclosure, Enclosure]:
 
 def _opened_beside(part: Enclosure, other: Enclosure) -> Enclosure:
     """Admit anything in a part that is NaN where the other part may be NaN or a number."""
-    if not (part.nan.any() and other.nan.any()):
+    if not (is_ever(part.nan) and is_ever(other.nan)):
         return part
     lost = is_nan(part.low) & other.nan & ~is_nan(other.low)
-    return where(lost, anything(part.shape, part.element_type), part) if lost.any() else part
+    return where(lost, anything(part.shape, part.element_type), part) if is_ever(lost) else part
 
 
 def joined(real: Enclosure, imag: Enclosure) -> Enclosure:

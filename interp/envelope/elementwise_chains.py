@@ -20,7 +20,6 @@ text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from hlo.types import ArrayShape, Shape
 from hlo.values import Array
 from hlo.walk import called
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Enclosure,
@@ -112,7 +112,7 @@ def inside(opcode: str, rule: Rule) -> Rule:
         peer = budget.current()
         if opcode in _SUMS or not peer.rewrites:
             return unrounded_sum(opcode, operands, rule(*operands))
-        with budget.using(replace(peer, unrounded=True)):
+        with budget.using(peer.of_unrounded):
             result = rule(*with_operands_rounded(opcode, operands))
         if opcode != "power" or not result.element_type.is_float:
             return result
@@ -142,7 +142,7 @@ def with_operands_rounded(opcode: str, operands: Sequence[Enclosure]) -> list[En
 
 def _rounded_again(operand: Enclosure) -> Enclosure:
     kept = settled(operand)
-    return where(kept, operand, wider(operand)) if kept.any() else wider(operand)
+    return where(kept, operand, wider(operand)) if is_ever(kept) else wider(operand)
 
 
 def unrounded_sum(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
@@ -161,7 +161,7 @@ def unrounded_sum(opcode: str, operands: Sequence[Enclosure], result: Enclosure)
 
 def _unrounded(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
     kept = _is_exact(opcode, operands, result)
-    return where(kept, result, wider(result)) if kept.any() else wider(result)
+    return where(kept, result, wider(result)) if is_ever(kept) else wider(result)
 
 
 def in_effect(
@@ -247,7 +247,7 @@ def _multiplied(result: Enclosure, error: Array) -> Enclosure:
     above = np.where(np.isinf(high), high, np.nextafter(above, np.inf))
     found = _between(below, above, result)
     lost = ~(is_nan(result.low) | is_nan(result.high)) & ~np.isfinite(error)
-    return where(lost, anything(found.shape, element_type), found) if lost.any() else found
+    return where(lost, anything(found.shape, element_type), found) if is_ever(lost) else found
 
 
 def _between(below: Array, above: Array, result: Enclosure) -> Enclosure:
@@ -257,21 +257,21 @@ def _between(below: Array, above: Array, result: Enclosure) -> Enclosure:
     ends = rounded_down(below, element_type), rounded_up(above, element_type)
     found = Enclosure(*ends, result.nan)
     lost = (np.isnan(ends[0]) & ~np.isnan(below)) | (np.isnan(ends[1]) & ~np.isnan(above))
-    return where(lost, anything(found.shape, element_type), found) if lost.any() else found
+    return where(lost, anything(found.shape, element_type), found) if is_ever(lost) else found
 
 
 def _is_exact(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Array:
     """Test where a rounded result equals the real one: infinities and zeros that come from infinite
     and zero operands, and sums of certain numbers without a rounding error."""
     one = result.low == result.high
-    if not one.any():
+    if not is_ever(one):
         return np.asarray(one)
     special = settled(*operands) & (np.isinf(result.low) | (result.low == 0)) & one
     if opcode not in _SUMS or result.element_type.bits > 64:
         return np.asarray(special)
     for operand in operands:
         one = one & (operand.low == operand.high)
-    if not one.any():
+    if not is_ever(one):
         return np.asarray(special)
     lhs, rhs = (x.low.astype(np.float64) for x in operands)
     exact = two_sum(lhs, -rhs if opcode == "subtract" else rhs)

@@ -9,6 +9,7 @@ import numpy as np
 
 from hlo.types import ArrayShape, Shape, TupleShape
 from interp.envelope.blocks import is_uniform
+from interp.envelope.boolean_masks import is_always, is_ever
 from interp.envelope.enclosure import (
     Enclosure,
     Value,
@@ -96,7 +97,7 @@ def once_if_open(value: Enclosure) -> Enclosure:
     first = value.low.flat[0] == bottom and value.high.flat[0] == top and value.nan.flat[0]
     if not first or is_uniform(value):
         return value
-    is_open = value.nan.all() and (value.low == bottom).all() and (value.high == top).all()
+    is_open = is_always(value.nan) and (value.low == bottom).all() and (value.high == top).all()
     return anything(value.shape, value.element_type) if is_open else value
 
 
@@ -113,7 +114,7 @@ def open_elements(value: Value) -> int:
     else:
         size = 1
     at_bottom = low == least(value.element_type)
-    if not at_bottom.any():
+    if not is_ever(at_bottom):
         return 0
     count = np.count_nonzero(at_bottom & (high == largest(value.element_type)))
     return int(size * count)

@@ -18,6 +18,7 @@ import numpy as np
 from hlo.types import F32, F64, ElementType
 from hlo.values import Array
 from interp.envelope import neighbours
+from interp.envelope.boolean_masks import always, either, is_always, is_ever, is_never, never
 from interp.exact.conversion import type_of
 from interp.exact.rounding import rounded
 
@@ -67,38 +68,14 @@ WITHOUT_ZERO = "f8e8m0fnu"
 def is_nan(array: Array) -> Array:
     """Test for NaN; for types without it, a broadcast False."""
     if array.dtype.kind in "bui" or not _has_nan(array.dtype):
-        return np.broadcast_to(np.False_, array.shape)
+        return never(array.shape)
     return np.asarray(np.isnan(array))
-
-
-def is_ever(mask: Array) -> bool:
-    """Test whether a mask is set anywhere: of one element that is broadcast, by that one, which
-    takes a hundredth of the time."""
-    if mask.size and not any(mask.strides):
-        return bool(mask[(0,) * mask.ndim])
-    return bool(mask.any())
-
-
-def either(*masks: Array) -> Array:
-    """Join masks of one shape by or. Those that are a broadcast False are left out: NumPy takes ten
-    times as long for them as for others."""
-    found = masks[0]
-    for mask in masks[1:]:
-        if _is_never(found):
-            found = mask
-        elif not _is_never(mask):
-            found = found | mask
-    return found
-
-
-def _is_never(mask: Array) -> bool:
-    return not any(mask.strides) and not is_ever(mask)
 
 
 def nan_among(*ends: Array) -> Array:
     """Test for NaN in any of several arrays of one shape; a broadcast False if there is none."""
     if all(end.dtype.char in "fd" and not _holds_nan(end) for end in ends):
-        return np.broadcast_to(np.False_, ends[0].shape)
+        return never(ends[0].shape)
     return either(*map(is_nan, ends))
 
 
@@ -189,8 +166,8 @@ def moved(function: Callable[..., Array], *operands: Enclosure) -> Enclosure:
     points = all(x.is_point for x in operands)
     high = low if points else function(*(x.high for x in operands))
     masks = [x.nan for x in operands]
-    has_none = all(map(_is_never, masks))
-    nan = np.broadcast_to(np.False_, low.shape) if has_none else function(*masks)
+    has_none = all(map(is_never, masks))
+    nan = never(low.shape) if has_none else function(*masks)
     if type_of(low).name == WITHOUT_ZERO:  # where nothing is moved to, there is NaN
         nan = nan | is_nan(low)
     return Enclosure(low, high, nan)
@@ -226,7 +203,7 @@ def _opened_where_parts_differ(
     nans = [(is_nan(x.real), is_nan(x.imag)) for x in (one, other)]
     both, differ = ([f(*pair) for pair in zip(*nans)] for f in (np.logical_and, np.logical_xor))
     lost = both[0] & differ[1], both[1] & differ[0]
-    if not any(mask.any() for mask in lost):
+    if not any(is_ever(mask) for mask in lost):
         return low, high
     opened = low.copy(), high.copy()
     for end, limit in zip(opened, (-np.inf, np.inf), strict=True):
@@ -254,7 +231,7 @@ def _chosen(better: Callable[[Array, Array], Array], ends: tuple[Array, ...]) ->
     for end in ends[1:]:
         if best.dtype.char in "fd":
             found = _WITHOUT_ZEROS[better](best, end)
-            if found.all():  # of zeros of either sign it takes any
+            if is_always(found):  # of zeros of either sign it takes any
                 best = found
                 continue
         if best.dtype.kind == "c":
@@ -280,7 +257,7 @@ def is_nan_alone(value: Enclosure) -> Array:
 def is_certain(value: Enclosure) -> Array:
     """Test where exactly one result is legal, the sign of a zero included."""
     if value.is_point:
-        return np.broadcast_to(np.True_, value.shape)
+        return always(value.shape)
     one = (value.low == value.high) & ~value.nan
     for low, high in _components(value):
         one &= np.signbit(low) == np.signbit(high)
@@ -363,11 +340,11 @@ def rounded_or_wide(values: Array, element_type: ElementType) -> Enclosure:
     """
     known = rounded(values, element_type)
     ends = rounded_down(values, element_type), rounded_up(values, element_type)
-    either = Enclosure(*ends, np.broadcast_to(np.False_, known.shape))
+    found = Enclosure(*ends, never(known.shape))
     lost = is_nan(known)
     if not represents_infinity(element_type):
         lost = lost | (np.abs(values) > float(largest(element_type)))
-    return where(lost, anything(known.shape, element_type), either)
+    return where(lost, anything(known.shape, element_type), found)
 
 
 def outward(low: Array, high: Array, ulps: int) -> tuple[Array, Array]:

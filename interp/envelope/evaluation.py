@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -30,13 +30,13 @@ from interp.envelope import (
     enclosed_values,
 )
 from interp.envelope.blocks import in_blocks, is_uniform
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.budget import Budget
 from interp.envelope.enclosed_values import spread, unknown
 from interp.envelope.enclosure import (
     Enclosure,
     Value,
     all_certain,
-    is_ever,
     moved,
     point,
 )
@@ -88,6 +88,8 @@ def enclose(
     has no enclosure."""
     if memo is None:
         verify(module)
+    else:
+        memo.begin()
     evaluation = Enclosing(module, watcher, memo)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
         result = evaluation.run(module.entry, *map(enclosed_values.points, arrays))
@@ -212,11 +214,11 @@ class Enclosing:
         its type, so excess precision and contraction are no permissions of it."""
         peer = budget.current()
         if peer is not budget.EXACT and instruction.name in self._facts.merged[computation.name]:
-            return replace(peer, merges=True)
+            return peer.of_merged
         is_stored = computation is self._module.entry and instruction.name in self._facts.stored
         if peer is budget.EXACT or not is_stored:
             return peer
-        return replace(peer, keeps_wide=False, contracts=False)
+        return peer.of_stored
 
     def _result(
         self,

@@ -13,16 +13,15 @@ from hlo.opcodes import SUM, having
 from hlo.types import ElementType
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import always, either, is_ever
 from interp.envelope.enclosure import (
     WITHOUT_ZERO,
     Enclosure,
     all_certain,
     anything,
     between,
-    either,
     finfo,
     is_certain,
-    is_ever,
     is_nan,
     largest,
     least,
@@ -81,7 +80,7 @@ def kept_in_f32(operand: Enclosure) -> tuple[Array, Enclosure] | None:
     if operand.element_type.name != WITHOUT_ZERO or budget.current() is budget.EXACT:
         return None
     lost = operand.nan & ~is_nan(operand.low)
-    if not lost.any():
+    if not is_ever(lost):
         return None
     low, high = (end.astype(np.float32) for end in (operand.low, operand.high))
     infinity = np.float32(np.inf)
@@ -129,9 +128,9 @@ def _with_flushed(low: Array, high: Array, *, rounded: bool = False) -> tuple[Ar
         low, high = (np.where(np.abs(x) < tiny, np.zeros((), x.dtype), x) for x in (low, high))
     less = np.less_equal if rounded else np.less
     above, below = (low > 0) & less(low, tiny), (high < 0) & less(-tiny, high)
-    if above.any():
+    if is_ever(above):
         low = np.where(above, np.zeros((), low.dtype), low)
-    if below.any():
+    if is_ever(below):
         high = np.where(below, -np.zeros((), high.dtype), high)
     return low, high
 
@@ -151,7 +150,7 @@ def finished(
     if error:
         # Rounding the ends lost half a unit: of the exact result, or of one that is not rounded.
         apart = outward(low, high, math.ceil(error + 0.5))
-        if kept is not None and kept.any():
+        if kept is not None and is_ever(kept):
             apart = (
                 np.where(kept & (np.isinf(low) | (low == 0)), low, apart[0]),
                 np.where(kept & (np.isinf(high) | (high == 0)), high, apart[1]),
@@ -182,7 +181,7 @@ def _between_exact(low: Array, high: Array, nan: Array) -> Enclosure:
     if represents_infinity(found.element_type):
         return found
     lost = is_nan(low) | is_nan(high) | found.nan
-    return where(lost, anything(found.shape, found.element_type), found) if lost.any() else found
+    return where(lost, anything(found.shape, found.element_type), found) if is_ever(lost) else found
 
 
 def or_too_large(result: Enclosure, corners: Sequence[Array], nan: Array) -> Enclosure:
@@ -190,15 +189,15 @@ def or_too_large(result: Enclosure, corners: Sequence[Array], nan: Array) -> Enc
     if not result.element_type.is_float or represents_infinity(result.element_type):
         return result
     lost = np.logical_or.reduce([is_nan(x) for x in corners]) & ~nan
-    return (
-        where(lost, anything(result.shape, result.element_type), result) if lost.any() else result
-    )
+    if not is_ever(lost):
+        return result
+    return where(lost, anything(result.shape, result.element_type), result)
 
 
 def of_either_sign(low: Array, high: Array) -> tuple[Array, Array]:
     """Admit zeros of both signs where an end is zero."""
     minus, plus = (low == 0) & ~np.signbit(low), (high == 0) & np.signbit(high)
-    if minus.any() or plus.any():
+    if is_ever(minus) or is_ever(plus):
         zero = np.zeros((), low.dtype)
         low, high = np.where(minus, -zero, low), np.where(plus, zero, high)
     return low, high
@@ -218,7 +217,7 @@ def only_certain(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
     """Keep the results of elements whose operands are certain; admit anything elsewhere."""
     if all(map(all_certain, operands)):
         return result
-    certain: Array = np.broadcast_to(np.True_, result.shape)
+    certain: Array = always(result.shape)
     for operand in operands:
         certain = certain & is_certain(operand)
     return where(certain, result, anything(result.shape, result.element_type))
@@ -247,9 +246,9 @@ def settled(*operands: Enclosure) -> Array:
     for operand in operands:
         if operand.element_type.is_float:
             infinite, zero = np.isinf(operand.low), operand.low == 0
-            if infinite.any():
+            if is_ever(infinite):
                 found = found | (infinite & (operand.low == operand.high))
-            if zero.any():
+            if is_ever(zero):
                 found = found | (zero & (operand.high == 0))
     return np.asarray(found)
 
@@ -289,7 +288,7 @@ def monotone(
 def one_sided(low: Array, high: Array) -> tuple[Array, Array]:
     """Replace a NaN end (inf − inf) by the type's extreme, where the other end is a number."""
     lost_low, lost_high = is_nan(low) & ~is_nan(high), is_nan(high) & ~is_nan(low)
-    if lost_low.any() or lost_high.any():
+    if is_ever(lost_low) or is_ever(lost_high):
         element_type = type_of(low)
         low = np.where(lost_low, least(element_type), low)
         high = np.where(lost_high, largest(element_type), high)

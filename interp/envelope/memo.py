@@ -25,11 +25,15 @@ from interp.envelope.rewritten_products import is_narrow_product
 _MOST_MODULES = 16  # whose facts are kept
 _MOST_BYTES = 1 << 26  # of the values that are kept, and of their operands
 _MOST_OF_ONE = 1 << 13  # bytes of one array: of larger ones few are met again before that is full
+# Instructions of loops whose operands are others in each evaluation, as where a state stays wide,
+# are no longer looked up: after so many times, in evaluations after the first ones (alone, on
+# midpoints, and on shown values), of which less than an eighth was known.
+_FIRST, _MANY, _USEFUL = 3, 256, 8
 # A watcher sees the values inside of these, trip by trip.
 _WATCHED = frozenset(("conditional", "while"))
 _CHANGING = having(EFFECT) | having(STATEFUL)
 
-Key = tuple[Hashable, ...]
+Key = tuple[int, *tuple[Hashable, ...]]  # the number of an instruction, budget, operands
 
 
 class Known(NamedTuple):
@@ -53,6 +57,12 @@ class Memo:
         self._of_ids: dict[int, int] = {}  # the numbers of budgets
         self._values: dict[Key, Known] = {}
         self._room = _MOST_BYTES
+        self._evaluations = 0
+        self._met: dict[int, list[int]] = {}  # by number, how often it was looked up and known
+
+    def begin(self) -> None:
+        """Count an evaluation."""
+        self._evaluations += 1
 
     def facts(self, module: Module) -> ModuleFacts:
         """Return the facts of a module, which is verified; those of the last ``_MOST_MODULES`` are
@@ -79,9 +89,9 @@ class Memo:
             number = numbers[instruction.name]
         except KeyError:
             number = numbers[instruction.name] = self._number(facts, computation, instruction)
-        if number < 0:
+        if number < 0 or self._is_idle(number):
             return None
-        found: list[Hashable] = [number, self._budget(peer)]
+        found: list[Hashable] = [self._budget(peer)]
         for place, operand in enumerate(operands):
             if type(operand) is not Enclosure or operand.low.nbytes > _MOST_OF_ONE:
                 return None
@@ -91,12 +101,16 @@ class Memo:
             low, high = operand.low, operand.high
             ends = (low.tobytes(),) if low is high else (low.tobytes(), high.tobytes())
             found += (low.dtype.num, low.shape, *ends, operand.nan.tobytes())
-        return tuple(found)
+        return number, *found
 
     def value(self, key: Key) -> Known | None:
         """Return what is known of a key. Its value is a new one each time: of two trips of a loop
         it may be two numbers of one interval, which are not equal for certain."""
         known = self._values.get(key)
+        if self._evaluations > _FIRST:
+            met = self._met.setdefault(key[0], [0, 0])
+            met[0] += 1
+            met[1] += known is not None
         return None if known is None else known._replace(value=_again(known.value))
 
     def keep(self, key: Key, known: Known) -> None:
@@ -106,6 +120,11 @@ class Memo:
         if size <= self._room:
             self._room -= size
             self._values[key] = known
+
+    def _is_idle(self, number: int) -> bool:
+        """Test for an instruction that is seldom known."""
+        met = self._met.get(number)
+        return met is not None and met[0] >= _MANY and _USEFUL * met[1] < met[0]
 
     def _budget(self, peer: Budget) -> int:
         """Number a budget; equal ones have the same number."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from hlo.values import Array
 from interp.envelope.blocks import BLOCK, in_blocks_of, is_uniform
+from interp.envelope.boolean_masks import always, is_always, is_ever
 from interp.envelope.complex_numbers import parts
-from interp.envelope.enclosure import Enclosure, finfo, is_ever
+from interp.envelope.enclosure import Enclosure, finfo
 from interp.envelope.verdict import (
     EQUAL,
     KINDS,
@@ -38,13 +39,13 @@ def middle(value: Enclosure) -> Array:
 def _middle(least: Array, greatest: Array) -> tuple[Array]:
     low, high = least.astype(np.float64), greatest.astype(np.float64)
     unbounded = high == np.inf
-    if unbounded.any():
+    if is_ever(unbounded):
         unbounded &= low == -np.inf
     # Halved before they are added, as the sum of the ends may overflow.
     low /= 2
     high /= 2
     low += high
-    if unbounded.any():
+    if is_ever(unbounded):
         low = np.where(unbounded, 0.0, low)
     return (np.asarray(low.astype(least.dtype)),)
 
@@ -82,7 +83,7 @@ def _are_surely_narrow(value: Enclosure, widest: float) -> bool:
             narrow = high - low <= limits
             if factor * typical < tiny:  # else no limit is rounded as a subnormal
                 narrow &= limits >= tiny
-            if not (narrow.all() or (narrow | (low == high)).all()):
+            if not (is_always(narrow) or (narrow | (low == high)).all()):
                 return False
     return True
 
@@ -123,7 +124,7 @@ def beside_middle(actual: Array, legal: Enclosure) -> Array:
         centre = middle(legal)
         found = kinds(actual, centre, legal)
         open_ = is_unbounded(legal) & (found == KINDS.index(EQUAL))
-        if not open_.any():
+        if not is_ever(open_):
             return found
         open_ &= is_wide(legal, centre)
     return np.where(open_, np.int8(KINDS.index(UNDETERMINED)), found)
@@ -132,7 +133,7 @@ def beside_middle(actual: Array, legal: Enclosure) -> Array:
 def is_unbounded(value: Enclosure) -> Array:
     """Test where an interval is infinite or NaN is legal; everywhere, for integers and pred."""
     if not value.element_type.is_inexact:
-        return np.broadcast_to(np.True_, value.shape)
+        return always(value.shape)
     return in_blocks_of(_is_unbounded, (value.low, value.high, value.nan))[0]
 
 

@@ -14,7 +14,8 @@ from hlo.module import Instruction
 from hlo.types import ArrayShape, Shape
 from hlo.values import Array
 from interp.algorithms.index_vectors import clamped
-from interp.envelope.enclosure import Enclosure, anything, hull, is_ever, moved
+from interp.envelope.boolean_masks import is_ever
+from interp.envelope.enclosure import Enclosure, anything, hull, moved
 
 _MOST_CHOICES = 16  # that are tried one by one
 _BY_SCALARS = {"dynamic-slice", "dynamic-update-slice"}

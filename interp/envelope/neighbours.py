@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from hlo.values import Array
+from interp.envelope.boolean_masks import is_ever
 
 # ml_dtypes has no types for it, and NumPy's own is slow to ask.
 finfo: Any = cache(ml_dtypes.finfo)
@@ -106,7 +107,7 @@ def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) ->
     near = (over_power < steps) & ((keys < 0) if upwards else (keys > 0))
     # Below twice the least normal number the unit is that of the subnormals.
     near &= (bits & word(facts.magnitude)) >= word(1 << (mantissa_bits + 1))
-    if near.any():
+    if is_ever(near):
         more = np.where(near, steps - over_power, 0).astype(word)
         moved = moved + more if upwards else moved - more
     if spans:  # and double beyond the next power, which may be between the ends
@@ -115,13 +116,13 @@ def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) ->
         more = np.where(near, steps - to_power, 0).astype(word)
         moved = moved + more if upwards else moved - more
     through_zero = (keys < 0) != (moved < 0)  # the two zeros are one number
-    if through_zero.any():
+    if is_ever(through_zero):
         moved = moved + through_zero if upwards else moved - through_zero
     top = word(facts.infinity)
     moved = np.clip(moved, -top - word(1), top)  # -inf: the key of -0 is -1, not 0
     result: Array = _ordered(moved, facts).view(ends.dtype)
     nan = np.isnan(ends)
-    return np.where(nan, ends, result) if nan.any() else result
+    return np.where(nan, ends, result) if is_ever(nan) else result
 
 
 def _moved_numbers(bits: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) -> list[int]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import either, is_ever
 from interp.envelope.enclosure import (
     Enclosure,
     anything,
-    either,
     greatest_of,
     is_nan,
     least_of,
@@ -51,7 +51,7 @@ def product(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
         return finished("multiply", corners[0], corners[0], nan, kept)
     nan = either(lhs.nan, rhs.nan)
     infinite = has_infinity(lhs), has_infinity(rhs)
-    if infinite[0].any() or infinite[1].any():
+    if is_ever(infinite[0]) or is_ever(infinite[1]):
         nan = nan | (has_zero(lhs) & infinite[1]) | (infinite[0] & has_zero(rhs))
     result = finished("multiply", *_ends(corners, lhs, rhs), nan, kept)
     return or_too_large(result, corners, nan)
@@ -72,7 +72,7 @@ def _divided(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     result = or_too_large(result, corners, nan)
     one_zero = (rhs.low == rhs.high) & (np.signbit(rhs.low) == np.signbit(rhs.high))
     either_side = np.broadcast_to(has_zero(rhs) & ~one_zero & ~is_nan(lhs.low), result.shape)
-    if not either_side.any():
+    if not is_ever(either_side):
         return result
     open_ = anything(result.shape, result.element_type)
     if not represents_infinity(result.element_type):  # the quotient by zero itself is NaN
@@ -86,7 +86,7 @@ def quotient(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     lhs, rhs = flushed(lhs), flushed(rhs)
     result, by_zero = divided_by_reciprocals(_divided(lhs, rhs), lhs, rhs), has_zero(rhs)
     is_lacking = result.element_type.bits < 8 and budget.current() is not budget.EXACT
-    if not is_lacking or not by_zero.any():
+    if not is_lacking or not is_ever(by_zero):
         return result
     by_zero = np.broadcast_to(by_zero, result.shape)
     return where(by_zero, anything(result.shape, result.element_type), result)
@@ -107,7 +107,7 @@ def _ends(corners: list[Array], lhs: Enclosure, rhs: Enclosure) -> tuple[Array, 
     is NaN alone has none."""
     low, high = least_of(*corners), greatest_of(*corners)
     inner = is_nan(low)
-    if not inner.any():
+    if not is_ever(inner):
         return low, high
     inner = inner & ((lhs.low < lhs.high) | (rhs.low < rhs.high))
     inner = inner & ~is_nan(lhs.low) & ~is_nan(rhs.low)

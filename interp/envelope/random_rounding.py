@@ -23,6 +23,7 @@ import numpy as np
 from hlo.module import Module
 from hlo.types import leaves
 from hlo.values import Array
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, contains
 from interp.envelope.sums_in_order import has_sums
@@ -59,7 +60,7 @@ def unlikely(found: Array, actual: Array, likely: Enclosure) -> Unlikely | None:
     none."""
     with np.errstate(all="ignore"):
         beyond = (found == KINDS.index(UNDETERMINED)) & ~contains(likely, actual)
-    if not beyond.any():
+    if not is_ever(beyond):
         return None
     first = np.unravel_index(int(beyond.reshape(-1).argmax()), beyond.shape)
     return Unlikely(int(beyond.sum()), tuple(map(int, first)), likely)

@@ -10,6 +10,7 @@ import numpy as np
 
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.elementwise_chains import absolutely_wider
 from interp.envelope.enclosure import Enclosure, finfo
 
@@ -28,4 +29,4 @@ def with_factors_rounded(result: Enclosure, most: Array, is_subnormal: Array) ->
     set, by ``most`` s / 2: the factors are rounded to multiples of the smallest subnormal s."""
     unit = float(finfo(result.low.dtype).smallest_subnormal)
     error = np.where(is_subnormal, most * (unit / 2), 0.0)
-    return absolutely_wider(result, error) if error.any() else result
+    return absolutely_wider(result, error) if is_ever(error) else result

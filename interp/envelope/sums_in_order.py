@@ -21,6 +21,7 @@ from hlo.types import leaves
 from hlo.values import Array
 from hlo.walk import Callee, called, monoid
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.budget import Budget, Folds
 from interp.envelope.enclosure import Enclosure, Value, hull, is_nan, where
 from interp.envelope.folds.fold_orders import rounds
@@ -109,7 +110,7 @@ def or_rounded(
     if not is_usual or peer.folds is Folds.SUMS_IN_F32:
         return result
     unknown = [x.nan | ~(np.isfinite(x.low) & np.isfinite(x.high)) for x in operands]
-    is_met = any(mask.any() for mask in unknown)
+    is_met = any(is_ever(mask) for mask in unknown)
     if is_met and result.element_type.name in WITHOUT_NAN:
         return result
     rounded = None
@@ -129,7 +130,7 @@ def or_rounded(
 
 
 def _with_nan(end: Array, mask: Array) -> Array:
-    return np.where(mask, np.asarray(np.nan, end.dtype), end) if mask.any() else end
+    return np.where(mask, np.asarray(np.nan, end.dtype), end) if is_ever(mask) else end
 
 
 def added_along(operand: Array, init: Array, dimensions: tuple[int, ...]) -> Array:

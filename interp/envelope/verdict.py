@@ -11,11 +11,11 @@ import numpy as np
 
 from hlo.values import Array
 from interp.envelope.blocks import BLOCK, any_in_blocks, in_blocks_of
+from interp.envelope.boolean_masks import is_always, is_ever, never
 from interp.envelope.enclosure import (
     Enclosure,
     contains,
     finfo,
-    is_ever,
     is_nan,
     is_nan_alone,
 )
@@ -113,7 +113,7 @@ def same_where_open(found: Sequence[Array], one: Sequence[Array], other: Sequenc
     elements."""
     for kind, x, y in zip(found, one, other, strict=False):
         open_ = kind == _UNDETERMINED
-        if open_.any() and not _same(x[open_], y[open_]).all():
+        if is_ever(open_) and not _same(x[open_], y[open_]).all():
             return False
     return True
 
@@ -131,7 +131,7 @@ def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
     magnitude and the root mean square of the array. Integers are wide unless certain; so is a NaN
     that is legal beside numbers."""
     if legal.is_point:
-        return np.broadcast_to(np.False_, legal.shape)
+        return never(legal.shape)
 
     def found(exact: Array, *enclosed: Array) -> tuple[Array]:
         return (_is_wide(_enclosure(enclosed), exact, widest, around),)
@@ -161,15 +161,15 @@ def _around(legal: Enclosure, exact: Array) -> float:
 
 def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Array:
     if legal.is_point:
-        return np.broadcast_to(np.False_, legal.shape)
+        return never(legal.shape)
     if not legal.element_type.is_inexact:
         return np.asarray(legal.low != legal.high)
     if _is_surely_narrow(legal, exact, widest, around):
-        return np.broadcast_to(np.False_, legal.shape)
+        return never(legal.shape)
     low, high, middle = (in_double(x) for x in (legal.low, legal.high, exact))
     known = np.abs(high - low) <= widest * np.maximum(np.abs(middle), around)
-    if known.all() and not is_ever(legal.nan):
-        return np.broadcast_to(np.False_, legal.shape)
+    if is_always(known) and not is_ever(legal.nan):
+        return never(legal.shape)
     # The width of a single infinity is inf - inf = NaN, which the comparison above takes for
     # unknown.
     infinite = ~np.isfinite(low) & ~np.isfinite(high) & (legal.low == legal.high)
@@ -204,7 +204,7 @@ def _root_mean_square(array: Array, scale: float) -> float:
     for start in range(0, flat.size, BLOCK):
         size = np.abs(in_double(flat[start : start + BLOCK]))
         finite = np.isfinite(size)
-        numbers = size if finite.all() else size[finite]
+        numbers = size if is_always(finite) else size[finite]
         with np.errstate(over="ignore"):
             total += float(np.square(numbers * scale).sum())
         count += numbers.size

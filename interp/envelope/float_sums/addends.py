@@ -32,6 +32,7 @@ from hlo.types import ElementType
 from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.blocks import in_blocks_of
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.enclosure import WITHOUT_ZERO, finfo
 
 Fold = Callable[[Array, np.ufunc], Array]
@@ -66,7 +67,7 @@ def of_folds(
     ``fold`` folds them by an operation."""
     zeros, none = is_zero(addends), is_zero(init)
     count: int | Array = terms - none.astype(np.int64)
-    if zeros.any():
+    if is_ever(zeros):
         count = fold((~zeros).astype(np.float64), np.add) + ~none
     if not may_have_grid(addends, element_type):
         return Addends(counted(count, terms))

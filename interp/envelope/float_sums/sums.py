@@ -16,6 +16,7 @@ import numpy as np
 from hlo.types import F32, ElementType
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.enclosure import (
     Enclosure,
     anything,
@@ -94,7 +95,7 @@ def sum_of(
     result = between(*of_either_sign(*ends), np.asarray(False))
     overflows = ~(magnitudes + error <= float(finfo(element_type.numpy).max))
     overflows |= is_nan(result.low) | is_nan(result.high)  # no number of a type without zero
-    if not overflows.any():
+    if not is_ever(overflows):
         return result
     return where(overflows, anything(result.shape, element_type), result)
 

@@ -20,12 +20,12 @@ from hlo.types import BF16, F16, F32, F64, ArrayShape, ElementType, leaves
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever, never
 from interp.envelope.enclosure import (
     Enclosure,
     Value,
     finfo,
     is_certain,
-    is_ever,
     largest,
     least,
     moved,
@@ -153,7 +153,7 @@ def folded(kept: Kept, numbers: Enclosure, indices: Enclosure) -> tuple[Enclosur
     ties = np.asarray(far == reached)
     is_open = _is_read_unequally(read, reached)
     may_win = beats(far, reached) | (ties & (is_open | _goes_first(kept, indices, near == reached)))
-    if is_open.any():
+    if is_ever(is_open):
         tiny = float(finfo(read.low.dtype).smallest_normal)
         reached = np.where(is_open, -tiny if kept.is_greatest else tiny, reached)
     best = np.asarray(better.reduce(far, axis=0))
@@ -181,7 +181,7 @@ def _is_read_unequally(numbers: Enclosure, reached: Array) -> Array:
     """Test where the best number is tiny, and subnormals are among them: those that one comparison
     reads as zero, and another one does not, have no order."""
     if not budget.current().may_flush(numbers.element_type):
-        return np.broadcast_to(np.False_, reached.shape)
+        return never(reached.shape)
     low, high = widened(numbers.low), widened(numbers.high)
     tiny = float(finfo(numbers.low.dtype).smallest_normal)
     is_small = (low < tiny) & (high > -tiny) & ~((low == 0) & (high == 0))
@@ -193,5 +193,5 @@ def _between(low: Array, high: Array, *, like: Enclosure) -> Enclosure:
     low, high = (np.asarray(end, like.low.dtype) for end in (low, high))  # a scalar, too
     if like.element_type.is_float:
         low, high = of_either_sign(low, high)
-    found = Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
+    found = Enclosure(low, high, never(low.shape))
     return Enclosure(low, low, found.nan) if is_certain(found).all() else found

@@ -18,6 +18,7 @@ from hlo.types import PRED, leaves
 from hlo.values import Array
 from hlo.walk import Callee, called
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever, never
 from interp.envelope.enclosure import (
     Enclosure,
     Value,
@@ -134,7 +135,7 @@ def ends_of(*values: Enclosure) -> tuple[str, ...]:
 def _is_tiny(array: Array) -> Array:
     """Test for zeros, and for subnormals that may be flushed in comparisons."""
     if not type_of(array).is_float:
-        return np.broadcast_to(np.False_, np.shape(array))
+        return never(np.shape(array))
     return np.asarray(np.abs(array) < finfo(array.dtype).smallest_normal)
 
 
@@ -205,7 +206,7 @@ def of_other_orders(open_: Array, result: Value, folded: Array | bool = True) ->
 
 def open_where(mask: Array, result: Value) -> Value:
     """Admit any value where the mask is set."""
-    if not mask.any():
+    if not is_ever(mask):
         return result
     if isinstance(result, tuple):
         return tuple(open_where(mask, part) for part in result)

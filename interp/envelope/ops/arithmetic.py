@@ -11,6 +11,7 @@ import numpy as np
 from hlo.types import ElementType
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever, never
 from interp.envelope.complex_numbers import function_of_complex, joined, parts
 from interp.envelope.enclosure import (
     Enclosure,
@@ -102,7 +103,7 @@ def _pred(function: Function) -> Rule:
 
     def rule(*operands: Enclosure) -> Enclosure:
         corners = corners_of(function, operands)
-        nan = np.broadcast_to(np.False_, corners[0].shape)
+        nan = never(corners[0].shape)
         if len(corners) == 1:
             return Enclosure(corners[0], corners[0], nan)
         return Enclosure(np.logical_and.reduce(corners), np.logical_or.reduce(corners), nan)
@@ -187,7 +188,7 @@ def _either_of_tied(rule: Rule) -> Rule:
         tied = [(x.low < tiny) & (x.high > -tiny) for x in (lhs, rhs)]
         subnormal = [(x.low != 0) | (x.high != 0) for x in (lhs, rhs)]
         either = tied[0] & tied[1] & (subnormal[0] | subnormal[1])
-        if not either.any():
+        if not is_ever(either):
             return result
         low = np.maximum(np.minimum(lhs.low, rhs.low), -tiny).astype(lhs.low.dtype)
         high = np.minimum(np.maximum(lhs.high, rhs.high), tiny).astype(lhs.low.dtype)
@@ -295,7 +296,7 @@ def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     low = np.where(lhs.low < 0, -np.minimum(top, -np.minimum(lhs.low, zero)), -zero)
     nan = lhs.nan | rhs.nan | has_zero(rhs) | has_infinity(lhs)
     one, *ends = _remainder_of_one_quotient(lhs, rhs)
-    if one.any():
+    if is_ever(one):
         low, high = (np.where(one, end, x) for end, x in zip(ends, (low, high), strict=True))
         nan = np.where(one, lhs.nan | rhs.nan, nan)
     both = is_certain(lhs) & is_certain(rhs)

@@ -7,6 +7,7 @@ import numpy as np
 from hlo.types import ArrayShape, ElementType
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_always
 from interp.envelope.enclosure import (
     Enclosure,
     anything,
@@ -33,7 +34,7 @@ def bitcast_convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
         known = known & ~operand.nan
     certain = _regrouped(known, operand.element_type, low)
     result = Enclosure(low, low, is_nan(low))
-    if certain.all():
+    if is_always(certain):
         return result
     open_ = anything(low.shape, type_of(low))
     if operand.element_type.bits != shape.element_type.bits or not _are_numbers(operand, low):

@@ -12,6 +12,7 @@ from hlo.attributes import Window
 from hlo.module import Computation
 from hlo.values import Array
 from hlo.walk import Callee
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.enclosed_values import spread
 from interp.envelope.enclosure import Enclosure, hull, moved, where
 from interp.ops import reduction
@@ -47,7 +48,7 @@ def open_choices(
         chosen, may_be = search.met(step)
         last[chosen] = number
         several = (several & ~chosen) | may_be
-    if not several.any():
+    if not is_ever(several):
         return found
     search = _Search(operand, dims, select, in_any_order)
     for number, step in enumerate(_steps(window, operand, dims)):

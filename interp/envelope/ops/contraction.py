@@ -18,6 +18,7 @@ from hlo.types import F32, F64, ArrayShape, ElementType
 from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.blocks import in_blocks_of, is_uniform
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.budget import Precision
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
@@ -140,7 +141,7 @@ def _with_padding(
     if not is_padded or result.element_type.is_integer or budget.current() is budget.EXACT:
         return result
     special = ~(np.isfinite(rhs.low) & np.isfinite(rhs.high)) | rhs.nan
-    if not special.any():
+    if not is_ever(special):
         return result
     others = tuple(d for d in range(special.ndim) if d != labels.kernel_output_feature)
     along = np.ones(len(result.shape), np.int64)
@@ -291,18 +292,18 @@ def enclosed_product(
     middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
     for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
         middle = middle + sign * product(a, b)
-        if known is not None or not a_radius.any():
+        if known is not None or not is_ever(a_radius):
             most = most + product(a_most, b_most)
-            radius = radius + (product(a_radius, b_most) if a_radius.any() else 0.0)
+            radius = radius + (product(a_radius, b_most) if is_ever(a_radius) else 0.0)
         else:
             # ``most`` is multiplied by ``error`` in the end: so one product gives the rounding
             # errors and the radius that stems from a's.
             most = most + product(a_radius / error + a_most, b_most)
-        if b_radius.any():
+        if is_ever(b_radius):
             radius = radius + product(a_most, b_radius)
     arrays = [middle, most, *(np.broadcast_to(x, middle.shape) for x in (radius, error, count))]
     exact_error = np.full((), np.inf)
-    if known is not None and not radius.any():
+    if known is not None and not is_ever(radius):
         exact_error = error_of_exact(known, middle, most, sums)
     arrays.append(np.broadcast_to(exact_error, middle.shape))
     widened = partial(_widened, element_type=element_type, sums=sums)
@@ -312,7 +313,7 @@ def enclosed_product(
         # A sum that may be 0 or less, in f8e8m0fnu, or too large is no number of the type.
         lost = is_nan(low) | is_nan(high)
         result = where(lost, anything(result.shape, element_type), result)
-    if not overflows.any():
+    if not is_ever(overflows):
         return result
     # ``most`` exceeds the magnitudes by the share of the radii, so an overflow that it finds is
     # checked by the magnitudes themselves.
@@ -346,7 +347,7 @@ def _widened(
     radius = radius + (count + 1) * float(info.smallest_subnormal)
     radius = np.minimum(radius + flushing_error(count, sums), exact_error)
     is_zero = most == 0
-    if element_type is not F64 and is_zero.any():  # whose products could be lost in float64
+    if element_type is not F64 and is_ever(is_zero):  # whose products could be lost in float64
         radius = np.where(is_zero, 0.0, radius)
     low = rounded_down(middle - radius, element_type)
     high = rounded_up(middle + radius, element_type)
@@ -364,7 +365,7 @@ def with_specials(
     the finite terms overflows, by NaN if one is certain, else by anything. ``exactly`` is None
     where the language leaves the result open."""
     special = [(~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan) for x in operands]
-    if not any(x.any() for x in special):
+    if not any(is_ever(x) for x in special):
         return result
 
     def meet(one: Array, other: Array) -> Array:
@@ -390,7 +391,7 @@ def with_specials(
         signs = [(x.low > 0) | (x.high < 0) for x in ends]
         left, right = (one & ~other for one, other in zip(uncertain, signs, strict=True))
         known &= ~(meet(left, special[1]) | meet(special[0], right))
-        if not known.any():
+        if not is_ever(known):
             return opened
     value = exactly(operands[0].low, operands[1].low)
     return where(known, Enclosure(value, value, is_nan(value)), opened)

@@ -12,6 +12,7 @@ import numpy as np
 from hlo.types import BF16, F32
 from hlo.values import Array
 from interp.envelope.blocks import in_blocks_of
+from interp.envelope.boolean_masks import is_always, is_ever
 from interp.envelope.budget import Precision
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import Enclosure, finfo
@@ -34,7 +35,7 @@ def in_range(operand: Enclosure, precision: Precision) -> Enclosure:
         (low < -most, high > most),
         ((low > 0) & (low < tiny), (high < 0) & (high > -tiny)),
     )
-    if not any(mask.any() for mask in (*large, *small)):
+    if not any(is_ever(mask) for mask in (*large, *small)):
         return operand
     zero, infinity = (np.asarray(number, low.dtype) for number in (0, np.inf))
     low = np.where(large[0], -infinity, np.where(small[0], zero, low))
@@ -47,7 +48,7 @@ def ball(operand: Enclosure, precision: Precision) -> Ball:
     low = operand.low.astype(np.float64)
     high = low if operand.is_point else operand.high.astype(np.float64)
     usable = np.isfinite(low) & np.isfinite(high)
-    if not usable.all():
+    if not is_always(usable):
         # Infinities and NaN are left to `with_specials`: inf - inf would lose the middle of the
         # finite terms, which decide whether a partial sum may overflow.
         low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.complex_numbers import function_of_complex, parts
 from interp.envelope.enclosure import (
     Enclosure,
@@ -163,7 +164,7 @@ def _sign_of_complex(operand: Enclosure) -> Enclosure:
     overflows = np.isfinite(real) & np.isfinite(imag)
     info = finfo(operand.low.real.dtype)
     overflows &= np.hypot(real, imag) > float(info.max) * (1 - 16 * float(info.eps))
-    if budget.current() is budget.EXACT or not overflows.any():
+    if budget.current() is budget.EXACT or not is_ever(overflows):
         return result
     zeros = (point(np.full(result.shape, zero, result.low.dtype)) for zero in (0j, -(0j)))
     return where(overflows, reduce(hull, zeros, result), result)

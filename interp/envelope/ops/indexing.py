@@ -14,6 +14,7 @@ from hlo.walk import Callee
 from interp.algorithms.scatter_updates import ScatterDimensions, targets
 from interp.envelope import budget
 from interp.envelope.blocks import in_blocks
+from interp.envelope.boolean_masks import always, is_always, is_ever, never
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Enclosure,
@@ -147,7 +148,7 @@ def select_and_scatter(
     extreme = (values == least(operand.element_type)) | (values == largest(operand.element_type))
     extreme |= (operand.high == largest(operand.element_type)).ravel()
     _, alike, counts = np.unique(values, return_inverse=True, return_counts=True)
-    if not extreme.any() and counts.max(initial=1) == 1:
+    if not is_ever(extreme) and counts.max(initial=1) == 1:
         return result
     target = reduction.selected(operand.low, source.shape, on_points(select), window)
     met = target[target >= 0]
@@ -219,7 +220,7 @@ def _several(
         same = nan == new[2]
         for one, other in ((low, new[0]), (high, new[1])):
             same &= _are_same(one, other)
-        return (*new[:3], np.broadcast_to(np.True_, met.shape), several | (met & ~same))
+        return (*new[:3], always(met.shape), several | (met & ~same))
 
     none, all_ = np.zeros(value.shape, np.bool_), np.ones(update.shape, np.bool_)
     before = (value.low, value.high, np.broadcast_to(value.nan, value.shape), none, none)
@@ -243,8 +244,8 @@ def _by_ends(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
     low = scattered(value.low, update.low)
     points = value.is_point and update.is_point
     high = low if points else scattered(value.high, update.high)
-    if not (value.nan.any() or update.nan.any()):
-        return Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
+    if not (is_ever(value.nan) or is_ever(update.nan)):
+        return Enclosure(low, high, never(low.shape))
     # A NaN reaches an element if its flag shows in the fold of the flags: a 1 among zeros shows in
     # a maximum, a 0 among ones in a minimum.
     flags = [x.nan.astype(low.dtype) for x in (value, update)]
@@ -292,7 +293,7 @@ def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
         return exactly_summed(lambda new, old: scattered(old, new), meets, update, value)
     value, update = flushed(value), flushed(update)
     special = [~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan for x in (value, update)]
-    if not any(x.any() for x in special):
+    if not any(is_ever(x) for x in special):
         return _of_finite(value, update, scattered)
     none = np.zeros((), value.low.dtype)
     zeroed = [
@@ -315,7 +316,7 @@ def _of_finite(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure
     magnitudes = scattered(*(np.maximum(np.abs(a), np.abs(b)) for a, b in ends))
     terms = scattered(np.ones(value.shape), np.ones(update.shape)) + 1
     met = [(~is_zero(x)).astype(np.float64) for x in ends]
-    count = scattered(*met) if any(not x.all() for x in met) else terms - 1
+    count = scattered(*met) if any(not is_always(x) for x in met) else terms - 1
     worth = all(may_have_grid(x, element_type) for x in ends)
     grid = min(map(grid_of, ends)) if worth else 0.0
     known = Addends(counted(count, terms), grid)

@@ -17,6 +17,7 @@ import numpy as np
 from hlo.types import F64, ElementType
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.enclosure import finfo
 from interp.envelope.float_sums.addends import Addends, counted, grid_of, may_have_grid
 from interp.envelope.float_sums.sums import accumulated_bits, flushing_on_grid, least_normal
@@ -54,7 +55,7 @@ def error_of_exact(known: Addends, middle: Array, most: Array, sums: ElementType
         single = known.are_single() & (np.abs(middle) > least_normal(sums))
         infinite = np.where(single, 0.0, infinite)
     on_grid = known.on_grid(most, accumulated_bits(sums))
-    if not on_grid.any() or known.grid < float(finfo(sums.numpy).smallest_subnormal):
+    if not is_ever(on_grid) or known.grid < float(finfo(sums.numpy).smallest_subnormal):
         return infinite
     flushed = np.where(on_grid, flushing_on_grid(known, sums), np.inf)
     return np.asarray(np.minimum(infinite, flushed))

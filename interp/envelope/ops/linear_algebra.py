@@ -14,6 +14,7 @@ import numpy as np
 from hlo.types import ElementType
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_always
 from interp.envelope.enclosure import (
     Enclosure,
     all_certain,
@@ -346,7 +347,9 @@ def _around(value: Array, error: Array, dtype: np.dtype[Any]) -> Enclosure:
             setattr(low, name, rounded_down(getattr(value, name) - error, part))
             setattr(high, name, rounded_up(getattr(value, name) + error, part))
     result = between(low, high, np.asarray(False))
-    return result if known.all() else where(known, result, anything(result.shape, element_type))
+    return (
+        result if is_always(known) else where(known, result, anything(result.shape, element_type))
+    )
 
 
 def _least(part: ElementType) -> float:

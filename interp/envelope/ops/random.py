@@ -7,6 +7,7 @@ import numpy as np
 from hlo.types import ArrayShape
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever, never
 from interp.envelope.enclosure import Enclosure, all_certain, anything, finfo, point
 from interp.envelope.interval_rules import flushed
 from interp.ops import random as exact
@@ -25,16 +26,16 @@ def rng(*operands: Enclosure, distribution: str, shape: ArrayShape) -> Enclosure
     if distribution != "rng_uniform" or not is_number:
         return open_
     a, b = operands
-    if a.nan.any() or b.nan.any() or not (a.high < b.low).all():
+    if is_ever(a.nan) or is_ever(b.nan) or not (a.high < b.low).all():
         return open_
     low, high = _of(a.low, shape), _of(b.high, shape)
     if element_type.is_float:
         span = high.astype(np.float64) - low.astype(np.float64)
         if not (span <= float(finfo(low.dtype).max)).all():
             return open_
-        return flushed(Enclosure(low, high, np.broadcast_to(np.False_, shape.dims)))
+        return flushed(Enclosure(low, high, never(shape.dims)))
     top = np.asarray(high - np.ones((), high.dtype)).astype(high.dtype)
-    return Enclosure(low, top, np.broadcast_to(np.False_, shape.dims))
+    return Enclosure(low, top, never(shape.dims))
 
 
 def rng_get_and_update_state(*, delta: int, shape: ArrayShape) -> Enclosure:

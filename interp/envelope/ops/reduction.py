@@ -12,6 +12,7 @@ from hlo.types import leaves
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_always
 from interp.envelope.budget import Folds
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosed_values import hull_of, spread
@@ -167,7 +168,7 @@ def _in_some_order(
     for end in ends:
         rows = [in_rows(getattr(x, end), getattr(y, end), dimensions) for x, y in pairs]
         open_ = open_ | fold_orders.lawless(to_apply, rows)
-    if open_.all():  # without following it
+    if is_always(open_):  # without following it
         found = [anything(open_.shape, x.element_type) for x in inputs]
         return to_apply.bundled(found)
     open_ = open_ | disagree(fold, to_apply, ends)
@@ -204,7 +205,7 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
     result = sum_of(low, high, magnitudes, known, operand.element_type)
     in_order = partial(added_along, dimensions=dimensions)
     result = or_rounded(result, (operand, init), in_order)
-    if all(mask.all() for mask in finite):
+    if all(is_always(mask) for mask in finite):
         return result
     special = ~finite[0].all(axis=dimensions) | ~finite[1]
     result = where(special, anything(result.shape, result.element_type), result)

@@ -10,6 +10,7 @@ from hlo.types import Shape, TupleShape, leaves
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.enclosed_values import unknown
 from interp.envelope.enclosure import Enclosure, Value, anything, moved, point, where
 from interp.envelope.float_sums.addends import Addends
@@ -126,7 +127,7 @@ def _running_sums(
     NaN."""
     special = [~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan for x in (operand, init)]
     values, start = (
-        where(mask, point(np.zeros_like(x.low)), flushed(x)) if mask.any() else flushed(x)
+        where(mask, point(np.zeros_like(x.low)), flushed(x)) if is_ever(mask) else flushed(x)
         for mask, x in zip(special, (operand, init), strict=True)
     )
     step = np.s_[::-1] if is_reverse else np.s_[:]
@@ -147,7 +148,9 @@ def _running_sums(
         accumulates=False,
     )
     met = total(*special) > 0
-    return where(met, anything(result.shape, result.element_type), result) if met.any() else result
+    return (
+        where(met, anything(result.shape, result.element_type), result) if is_ever(met) else result
+    )
 
 
 def _open_scan(

@@ -13,11 +13,11 @@ import numpy as np
 from hlo.types import F32, F64, ArrayShape, ElementType
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.boolean_masks import either, is_ever, never
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Enclosure,
     anything,
-    either,
     finfo,
     greatest_of,
     hull,
@@ -99,7 +99,7 @@ def _truth(may: Array, must: Array) -> Enclosure:
     low, high = np.asarray(must), np.asarray(may)
     if np.array_equal(low, high):
         low = high
-    return Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
+    return Enclosure(low, high, never(low.shape))
 
 
 def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -> Enclosure:
@@ -149,11 +149,11 @@ def _in_f32(operand: Enclosure) -> Enclosure:
 
 def _compared_with_itself(value: Enclosure, direction: str, in_total: bool) -> Enclosure:
     """Enclose the comparison of a value with itself, which tests for NaN, whatever its interval."""
-    never = np.broadcast_to(np.False_, value.shape)
+    nowhere = never(value.shape)
     if direction in ("LT", "GT") or (in_total and direction == "NE"):
-        return point(never)
+        return point(nowhere)
     if in_total:
-        return point(~never)
+        return point(~nowhere)
     only_nan = is_nan_alone(value)
     return _truth(value.nan, only_nan) if direction == "NE" else _truth(~only_nan, ~value.nan)
 
@@ -168,12 +168,12 @@ def select(pred: Enclosure, on_true: Enclosure, on_false: Enclosure) -> Enclosur
     select by a comparison of both sides may become a minimum or maximum."""
     chosen = where(pred.low, on_true, on_false)
     open_ = ~pred.low & pred.high
-    if not pred.is_point and open_.any():
+    if not pred.is_point and is_ever(open_):
         chosen = where(open_, hull(on_true, on_false), chosen)
     if not budget.current().flushes or not chosen.element_type.is_float:
         return chosen
     subnormal = is_subnormal(chosen.low) | is_subnormal(chosen.high)
-    if not subnormal.any():
+    if not is_ever(subnormal):
         return chosen
     # `finished` has no error for a select, so this flushes and opens the signs of zeros.
     return where(subnormal, finished("select", chosen.low, chosen.high, chosen.nan), chosen)
@@ -286,7 +286,7 @@ def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, A
     """Replace NaN ends of a type without infinity, which stand for too large numbers, where the
     interval has numbers in between: NaN at one end only, or at both with zero inside."""
     lost = [is_nan(end) & ~is_nan(operand.low) for end in (low, high)]
-    if low is high or not any(x.any() for x in lost):
+    if low is high or not any(is_ever(x) for x in lost):
         return low, high
     element_type = type_of(low)
     through = ~(operand.low == operand.high) & (operand.low <= 0) & (operand.high >= 0)
@@ -324,9 +324,9 @@ def _infinite_or_nan(value: Enclosure) -> Array:
 
 
 def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
-    nan = np.broadcast_to(np.False_, low.shape)
+    nan = never(low.shape)
     if operand.element_type.is_float:
-        if operand.nan.any() and low is not high:
+        if is_ever(operand.nan) and low is not high:
             zero = np.zeros((), low.dtype)
             low = np.where(operand.nan & (low > zero), zero, low)
             high = np.where(operand.nan & (high < zero), zero, high)
@@ -342,7 +342,9 @@ def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
     wraps = (back[0] != ends[0]) | (back[1] != ends[1])
     wraps &= ~(operand.low == operand.high)
     result = Enclosure(low, high, nan)
-    return where(wraps, anything(low.shape, result.element_type), result) if wraps.any() else result
+    return (
+        where(wraps, anything(low.shape, result.element_type), result) if is_ever(wraps) else result
+    )
 
 
 def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: int) -> Enclosure:
@@ -368,7 +370,7 @@ def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: i
             tiny = finfo(operand.low.dtype).smallest_normal
             is_small = (np.abs(operand.low) < tiny) | (np.abs(operand.high) < tiny)
             result = where(is_small, hull(result, found), result)
-    if mantissa_bits or not operand.nan.any():
+    if mantissa_bits or not is_ever(operand.nan):
         return result
     if is_exact:
         of_nan = reduced(np.full(result.shape, np.nan, operand.low.dtype))

@@ -16,6 +16,7 @@ from hlo.values import Array
 from hlo.walk import Callee, live
 from interp.algorithms import stable_sort
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever, never
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Enclosure,
@@ -78,7 +79,7 @@ def topk(operand: Enclosure, *, k: int, largest: bool = True, is_stable: bool = 
         groups = _groups(np.take_along_axis(stable_sort.keys(operand.low), order, -1))
         ranks = _certain_ranks(order, groups, is_fixed)
         uncertain = np.asarray(~is_certain(compared).all(axis=-1, keepdims=True))
-        if uncertain.any():
+        if is_ever(uncertain):
             ends = stable_sort.keys(compared.low), stable_sort.keys(compared.high)
             ranks = _numbered(*ends, falls=largest).over(ranks, uncertain)
         with_nan = np.asarray(operand.nan.any(axis=-1, keepdims=True))
@@ -110,7 +111,7 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
     uncertain = np.zeros((*order.shape[:-1], 1), np.bool_)
     for key in keys:
         uncertain |= ~is_certain(key).all(axis=-1, keepdims=True)
-    if not uncertain.any():
+    if not is_ever(uncertain):
         return [_placed(row, ranks) for row in rows]
     direction = _direction(rows, read, keys, to_apply, comparator)
     numbers = _unknown(order.shape)
@@ -121,7 +122,7 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
     if direction:
         ends = [_in_order(end, direction < 0) for end in keys[0].ends()]
         low, high = _with_either_zero(keys[0], ends[0], ends[-1])
-        by_ends = Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
+        by_ends = Enclosure(low, high, never(low.shape))
         results[read[0]] = where(uncertain, by_ends, results[read[0]])
     return results
 
@@ -256,7 +257,7 @@ def _direction(
 ) -> int:
     """Return 1 or -1 if the comparator orders one operand's numbers upwards or downwards, tested on
     all ends (an order of their floors, say, is none); 0 for any other comparator."""
-    if len(read) != 1 or keys[0].nan.any() or keys[0].element_type.is_complex:
+    if len(read) != 1 or is_ever(keys[0].nan) or keys[0].element_type.is_complex:
         return 0
     if not all(i.opcode in _COMPARES for i in to_apply.computation.instructions):
         return 0

@@ -12,6 +12,7 @@ from hlo.attributes import Window
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.budget import Folds
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import Enclosure, Value, anything, point, where
@@ -183,7 +184,7 @@ def _window_sums(operand: Enclosure, init: Enclosure, window: Window) -> Enclosu
     known = of_folds(ends[0], ends[1], fold, terms, operand.element_type)
     result = sum_of(low, high, magnitudes, known, operand.element_type)
     special = _any_in_windows(~finite[0], window) | ~finite[1]
-    if not special.any():
+    if not is_ever(special):
         return result
     result = where(special, anything(result.shape, result.element_type), result)
     return with_specials(result, special & is_small(magnitudes, operand), operand, init, total)

@@ -21,6 +21,7 @@ from hlo.values import Array
 from hlo.walk import called, monoid
 from interp.envelope import defining_equations
 from interp.envelope.anchors import LAYS_OUT
+from interp.envelope.boolean_masks import is_ever, never
 from interp.envelope.budget import Budget
 from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosure import (
@@ -239,7 +240,7 @@ class Followed:
         place, instruction, _, value, found = compared
         centre = middle_of_wide(value)
         if centre is None:
-            return np.broadcast_to(np.False_, value.shape)
+            return never(value.shape)
         unsure = is_wide(value, centre) & (found != KINDS.index(OUTSIDE))
         scale = self.scales.get(place.named(instruction.name))
         if scale is not None and instruction.opcode != "while":
@@ -344,7 +345,7 @@ class Followed:
             return known
         tiny = float(finfo(known.low.dtype).smallest_normal)
         small = (known.low < tiny) & (known.high > -tiny)
-        if not small.any():
+        if not is_ever(small):
             return known
         ends = [x.astype(np.float64) for x in (known.low, known.high, value.low, value.high)]
         low = least_of(ends[0], np.clip(ends[2], -tiny, 0))

@@ -19,6 +19,7 @@ import numpy as np
 
 from hlo.module import Instruction, Module
 from hlo.values import Array
+from interp.envelope.boolean_masks import is_ever
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, Value, contains, where
 from interp.envelope.evaluation import Enclosed, enclose
@@ -139,15 +140,15 @@ class _OneWay(Followed):
         if (place.computation.name, instruction.name) in self.way.conversions:
             return None
         lost = outside & ~legal
-        if lost.any():
+        if is_ever(lost):
             value = where(lost, _placed(others, ~legal, value), value)
         illegal = lost & ~contains(value, actual)
-        if illegal.any():
+        if is_ever(illegal):
             kinds = np.where(outside & ~illegal, KINDS.index(WITHIN), found)
             self.outside.append(Step(instruction, summary(kinds), actual, value))
         unsure = (unsure & ~legal) | lost
         known = self._or_flushed(self._known(self._of(place), instruction, actual), value)
-        return where(unsure, value, known) if unsure.any() else known
+        return where(unsure, value, known) if is_ever(unsure) else known
 
     def _is_read_as_is(self, place: Place, instruction: Instruction) -> bool:
         is_sum = (place.computation.name, instruction.name) in self.way.sums
