@@ -32,7 +32,7 @@ from interp.ops.custom_call import registered
 from interp.planner import Fuel, Instead, Meaning, Planner, is_scalar
 from interp.prepared import Plan
 from interp.ranks import Rank, Ranks, ranks_of, running
-from interp.values import Value, as_arrays, conforms, copied, from_caller, mapped, own
+from interp.values import Value, as_arrays, broadcast, conforms, copied, from_caller, mapped, own
 
 
 def evaluate(
@@ -232,13 +232,13 @@ class Evaluation:
                 break
         else:
             return self.run(plan, *arguments)
-        dims = np.broadcast_shapes(*(argument.shape for argument in arguments))
+        dims = _common(arguments)
         if not plan.is_elementwise:
             return self._run_each(plan, arguments, dims)
         self._fuel.burn()
         result = follow(plan.schedule, arguments, partial(self._apply_batch, plan))
         # A constant result, or one of few operands, has not met the other operands' sizes.
-        return mapped(lambda array: np.broadcast_to(array, dims), result)
+        return mapped(partial(broadcast, dims=dims), result)
 
     def _apply_batch(self, plan: Plan, instruction: Instruction, operands: list[Value]) -> Value:
         self._fuel.burn()
@@ -260,6 +260,15 @@ class Evaluation:
             for result, element in zip(results, elements, strict=True):
                 result[index] = element
         return tuple(results) if isinstance(shape, TupleShape) else results[0]
+
+
+def _common(arrays: Sequence[Value]) -> tuple[int, ...]:
+    """Return the sizes that arrays are broadcast to. Mostly they have them already, and steps of a
+    fold are many."""
+    dims = arrays[0].shape
+    if all(array.shape == dims for array in arrays):
+        return dims
+    return np.broadcast_shapes(*(array.shape for array in arrays))
 
 
 def checked(entry: Computation, arrays: Sequence[Value]) -> tuple[Value, ...]:

@@ -30,6 +30,12 @@ def mapped(function: Callable[[Value], Value], value: Value) -> Value:
     return function(value)
 
 
+def broadcast(array: Value, dims: tuple[int, ...]) -> Value:
+    """Broadcast an array to given sizes. One that has them stays as it is, as to ask NumPy takes
+    longer than an addition of a few numbers."""
+    return array if array.shape == dims else np.broadcast_to(array, dims)
+
+
 def from_caller(value: Value) -> Value:
     """Convert numbers and lists of a caller to arrays: views, which :func:`own` copies."""
     return mapped(_array_from_caller, value)

@@ -20,7 +20,7 @@ from interp.algorithms.monoid_folds import fold_along, fold_windows, has_order, 
 from interp.algorithms.scatter_updates import combined
 from interp.exact.conversion import type_of
 from interp.exact.sums import same_bits, sum_along, window_sum
-from interp.values import Value
+from interp.values import Value, broadcast
 from interp.windows import elements_at, positions, running, trimmed
 
 __all__ = ["reduce", "reduce_window", "select_and_scatter"]
@@ -107,7 +107,7 @@ def _applied(
     """Apply one step to all folds; a scalar result, the same for all folds, is broadcast."""
     result = to_apply(*state, *others)
     parts = result if isinstance(result, tuple) else (result,)
-    return [np.broadcast_to(part, one.shape) for part, one in zip(parts, state, strict=True)]
+    return [broadcast(part, one.shape) for part, one in zip(parts, state, strict=True)]
 
 
 def _applied_where(

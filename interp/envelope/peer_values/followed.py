@@ -161,6 +161,8 @@ class Followed:
         factors = self._factored(place, instruction, value, operands)
         if factors is not None or not isinstance(value, Enclosure):
             return factors
+        if not self.shown.has(place, instruction.name):
+            return None
         actual = self.shown.at(place, instruction.name)
         if actual is None or actual.shape != value.shape:  # the room of a bounded array
             return None
@@ -253,11 +255,12 @@ class Followed:
         """Note the scale (:meth:`_scale`) of a value whose operands are all narrow, for anchors and
         for what a copy, reshape or transpose of one reads; those take the scale of their
         operand."""
+        is_shown = self.shown.has(place, instruction.name)
+        if not is_shown and not self._is_read_as_is(place, instruction):
+            return
         name = place.named(instruction.name)
         # The name is the same in each trip of a loop, and in this trip operands may be wide.
         self.scales.pop(name, None)
-        if name not in self.shown.by_name and not self._is_read_as_is(place, instruction):
-            return
         before = self.scales.get(place.named(instruction.operands[0])) if operands else None
         if before is not None and self._reads_as_is(place, instruction):
             self.scales[name] = before

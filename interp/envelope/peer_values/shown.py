@@ -7,7 +7,7 @@ not taken is zeros: so a lookup first checks by trip counts and branches that th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,6 +20,17 @@ class ShownValues:
     """The anchors' values by name (:mod:`interp.envelope.value_names`)."""
 
     by_name: Mapping[str, Array]
+    _inside: dict[str, frozenset[str]] = field(default_factory=dict)  # names there, by path
+    _last: list[tuple[Place, bool]] = field(default_factory=list)  # asked about, and if reached
+
+    def has(self, place: Place, name: str) -> bool:
+        """Test whether the program was asked for the value of an instruction at a place."""
+        names = self._inside.get(place.path)
+        if names is None:
+            length = len(place.path)
+            names = frozenset(x[length:] for x in self.by_name if x.startswith(place.path))
+            self._inside[place.path] = names
+        return name in names
 
     def at(self, place: Place, name: str) -> Array | None:
         """Return the value of an instruction at a place, in its trip; None if the program was not
@@ -49,6 +60,13 @@ class ShownValues:
         return _of_trip(array, place)
 
     def _was_at(self, place: Place) -> bool:
+        """Test whether the program got to a place, in its trip. Many values of one are asked for
+        in turn."""
+        if not self._last or self._last[0][0] is not place:
+            self._last[:] = [(place, self._reached(place))]
+        return self._last[0][1]
+
+    def _reached(self, place: Place) -> bool:
         for one in place.around():
             decision = self.by_name.get(one.decision)
             number = None if decision is None else _of_trip(decision, one.outer)
