@@ -13,26 +13,31 @@ from interp.exact.conversion import type_of
 from interp.exact.elementary_machine import evaluated, evaluated_complex
 from interp.exact.rounding import rounded
 
-# A sequence is some hundred operations of NumPy, of complex numbers a thousand, which take as long
-# for one number as for a hundred. An evaluation over enclosures asks for the same few numbers again
-# and again, under each budget, and so do loops that converge.
-_FEW_BYTES = 1 << 10  # of an operand; at most 16 MiB are kept
-
 _Given = tuple["np.dtype[Any]", tuple[int, ...], bytes]  # an array: type, sizes, elements
 
 
 def elementary(name: str, *operands: Array) -> Array:
-    """Evaluate elementary function ``name`` on ``operands``, rounded to their type. Results of few
-    numbers are kept (memoisation)."""
-    if max(x.nbytes for x in operands) > _FEW_BYTES:
+    """Evaluate elementary function ``name`` on ``operands``, rounded to their type. Results of the
+    last operands are kept (memoisation)."""
+    size = max(operand.nbytes for operand in operands)
+    if size > _MOST_BYTES:
         return _elementary(name, *operands)
-    return _kept(name, *((x.dtype, x.shape, x.tobytes()) for x in operands)).copy()
+    keeping = _kept_of_few if size <= _FEW_BYTES else _kept_of_many
+    return keeping(name, *((x.dtype, x.shape, x.tobytes()) for x in operands)).copy()
 
 
-@lru_cache(1 << 12)
-def _kept(name: str, *operands: _Given) -> Array:
+def _from_bytes(name: str, *operands: _Given) -> Array:
     arrays = (np.frombuffer(data, dtype).reshape(shape) for dtype, shape, data in operands)
     return np.asarray(_elementary(name, *arrays))
+
+
+# A sequence is some hundred operations of NumPy, of complex numbers a thousand. Evaluations of one
+# program, by the interpreter and over enclosures under each budget, ask for the same numbers again:
+# of 50 drawn programs four times of five. To look 64 KiB up takes a hundredth of what complex
+# numbers take, a tenth of what real ones do.
+_FEW_BYTES, _MOST_BYTES = 1 << 10, 1 << 16  # of an operand
+_kept_of_few = lru_cache(1 << 12)(_from_bytes)  # at most 12 MiB
+_kept_of_many = lru_cache(1 << 7)(_from_bytes)  # at most 24 MiB
 
 
 def _elementary(name: str, *operands: Array) -> Array:
