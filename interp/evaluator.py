@@ -265,7 +265,7 @@ class Evaluation:
 def _common(arrays: Sequence[Value]) -> tuple[int, ...]:
     """Return the sizes that arrays are broadcast to. Mostly they have them already, and steps of a
     fold are many."""
-    dims = arrays[0].shape
+    dims: tuple[int, ...] = arrays[0].shape
     if all(array.shape == dims for array in arrays):
         return dims
     return np.broadcast_shapes(*(array.shape for array in arrays))

@@ -24,7 +24,7 @@ from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosure import Enclosure, Value, point
 from interp.envelope.evaluation import enclose
 from interp.envelope.exact_trips import LoopName, exact_trips
-from interp.envelope.memo import Memo
+from interp.envelope.memoisation.memo import Memo
 from interp.envelope.midpoints import KnownWidths, is_unbounded, middle
 from interp.envelope.recorded_values import (
     MOST_TRIPS,

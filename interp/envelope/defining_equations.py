@@ -38,7 +38,6 @@ from hlo.errors import Unsupported
 from hlo.module import Instruction
 from hlo.types import ArrayShape, leaves
 from hlo.values import Array
-from interp.envelope.boolean_masks import is_ever
 from interp.envelope.enclosure import finfo
 
 _THRESHOLD = 30.0
@@ -344,7 +343,7 @@ def _schur(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> 
     size, norm = len(matrix), _norm(matrix)
     below = np.diag(t, -1) != 0
     is_real = matrix.dtype.kind != "c"
-    if np.tril(t, -2).any() or (below[1:] & below[:-1]).any() or (is_ever(below) and not is_real):
+    if np.tril(t, -2).any() or (below[1:] & below[:-1]).any() or (below.any() and not is_real):
         return Residual(np.inf, np.inf)
     w = _wide(values[0]) if len(values) == 1 else _wide(values[0]) + 1j * _wide(values[1])
     parts = [_Beside(matrix @ z - z @ t, norm), _Beside(_distance_from_unitary(z), 1.0)]

@@ -1,12 +1,15 @@
-"""Convert values of the interpreter to enclosures and back, tuple by tuple; tokens stay None."""
+"""Convert values of the interpreter to enclosures and back, tuple by tuple, where tokens stay None,
+and find instructions that make values of which nothing is known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hlo.module import Computation, Instruction
 from hlo.types import ArrayShape, Shape, TupleShape
 from interp.envelope.blocks import is_uniform
 from interp.envelope.boolean_masks import is_always, is_ever
@@ -118,3 +121,31 @@ def open_elements(value: Value) -> int:
         return 0
     count = np.count_nonzero(at_bottom & (high == largest(value.element_type)))
     return int(size * count)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """An instruction whose result may be anything in so many elements, though its operands may
+    not."""
+
+    computation: str
+    instruction: str
+    opcode: str
+    elements: int
+
+    def __str__(self) -> str:
+        return (
+            f"%{self.instruction} = {self.opcode} in {self.computation} may be anything in"
+            f" {self.elements} elements"
+        )
+
+
+def opening(
+    computation: Computation, instruction: Instruction, operands: Sequence[Value], result: Value
+) -> Sequence[Opening]:
+    """Return the opening that an instruction is, on enclosed operands, as a list; empty if it is
+    none."""
+    count = open_elements(result)
+    if not count or any(map(open_elements, operands)):
+        return []
+    return [Opening(computation.name, instruction.name, instruction.opcode, count)]

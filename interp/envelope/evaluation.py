@@ -32,7 +32,7 @@ from interp.envelope import (
 from interp.envelope.blocks import in_blocks, is_uniform
 from interp.envelope.boolean_masks import is_ever
 from interp.envelope.budget import Budget
-from interp.envelope.enclosed_values import spread, unknown
+from interp.envelope.enclosed_values import Opening, opening, spread, unknown
 from interp.envelope.enclosure import (
     Enclosure,
     Value,
@@ -42,12 +42,11 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.exact_loops import limited
 from interp.envelope.interval_rules import moved_in_f32, opened_where_nan
-from interp.envelope.memo import Known, Memo
-from interp.envelope.module_facts import ModuleFacts
+from interp.envelope.memoisation.memo import Known, Memo
+from interp.envelope.memoisation.module_facts import ModuleFacts
+from interp.envelope.memoisation.repeated_constants import RepeatedConstants
 from interp.envelope.moves import any_of, at_each_choice, is_batch, keeps_type, of_masks
-from interp.envelope.openings import Opening, opening
 from interp.envelope.ops import collective
-from interp.envelope.repeated_constants import RepeatedConstants
 from interp.envelope.rewritten_products import ConstantFactors, admitted_of_masks
 from interp.envelope.watching import Watched, Watcher
 from interp.ops import random
@@ -169,7 +168,8 @@ class Enclosing:
     ) -> Value:
         """Enclose one instruction, or return what the memo has."""
         peer, memo = self._budget(computation, instruction), self._memo
-        key = memo and memo.key(self._facts, computation, instruction, peer, operands)
+        given = self._facts, computation, instruction, peer, operands
+        key = None if memo is None else memo.key(*given)
         if memo is None or key is None:
             return self._computed(computation, instruction, operands, declared, peer)
         known = memo.value(key)

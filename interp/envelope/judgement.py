@@ -16,7 +16,7 @@ from interp.envelope import anchors, budget
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.memo import Memo
+from interp.envelope.memoisation.memo import Memo
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import seldom_disturbing, undisturbed
 from interp.envelope.open_results import OpenResults, can_be_restricted, restricted

@@ -41,7 +41,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.memo import Memo
+from interp.envelope.memoisation.memo import Memo
 from interp.envelope.midpoints import beside_middle, is_wide_anywhere, middle, middle_of_wide
 from interp.envelope.peer_values.computation_facts import Facts
 from interp.envelope.peer_values.shown import ShownValues

@@ -23,7 +23,7 @@ from interp.envelope.boolean_masks import is_ever
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, Value, contains, where
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.memo import Memo
+from interp.envelope.memoisation.memo import Memo
 from interp.envelope.peer_values.followed import Compared, Followed, Step, Trust
 from interp.envelope.peer_values.shown import ShownValues
 from interp.envelope.peer_values.unrounded import Unrounded, with_unrounded_values

@@ -14,7 +14,7 @@ from interp.envelope import budget
 from interp.envelope.budget import EXACT, FAST, XLA_CPU
 from interp.envelope.enclosure import Enclosure, point
 from interp.envelope.evaluation import Enclosing, enclose
-from interp.envelope.memo import Memo
+from interp.envelope.memoisation.memo import Memo
 
 _LOOP = """HloModule m
 sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
@@ -90,7 +90,7 @@ ENTRY e { x = f32[2] parameter(0)
 
 
 def test_numbers_of_one_interval_are_not_equal_for_certain() -> None:
-    """Of two trips a memo gives the same interval, in which two numbers may differ."""
+    """A memo gives the same interval of two trips, in which two numbers may differ."""
     text = """HloModule m
 ENTRY e { x = f32[2] parameter(0)
   ROOT r = f32[2] exponential(x) }"""

@@ -17,9 +17,9 @@ from hlo.values import arrays_of
 from hlo.verification.verify import verify
 from hlo.walk import called
 from interp.envelope.budget import EXACT, Budget
+from interp.envelope.enclosed_values import Opening
 from interp.envelope.enclosure import Enclosure, Value
-from interp.envelope.module_facts import ModuleFacts
-from interp.envelope.openings import Opening
+from interp.envelope.memoisation.module_facts import ModuleFacts
 from interp.envelope.rewritten_products import is_narrow_product
 
 _MOST_MODULES = 16  # whose facts are kept
@@ -37,8 +37,8 @@ Key = tuple[int, *tuple[Hashable, ...]]  # the number of an instruction, budget,
 
 
 class Known(NamedTuple):
-    """What an instruction gave on certain operands under a budget: its value, how many instructions
-    were followed inside of it, and where it opened."""
+    """The outcome of an instruction on some operands under a budget: its value, how many
+    instructions were followed inside of it, and where it opened."""
 
     value: Value
     followed: int
