@@ -95,8 +95,9 @@ class Memo:
         for place, operand in enumerate(operands):
             if type(operand) is not Enclosure or operand.low.nbytes > _MOST_OF_ONE:
                 return None
-            if place and operand is operands[0]:  # one value, not two of one interval
-                found.append(None)
+            first = next(n for n, one in enumerate(operands) if one is operand)
+            if first < place:  # one value, not two of one interval
+                found.append(first)
                 continue
             low, high = operand.low, operand.high
             ends = (low.tobytes(),) if low is high else (low.tobytes(), high.tobytes())

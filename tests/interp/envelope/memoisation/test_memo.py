@@ -126,6 +126,16 @@ ENTRY e { s = (f32[2], f32[2]) parameter(0)
             assert not evaluation.run(module.entry, (one, other)).low.any()
 
 
+def test_each_pair_of_operands_is_one_value_or_two() -> None:
+    memo, module = Memo(), hlo.parse("HloModule m\nENTRY e { ROOT x = f32[2] parameter(0) }")
+    facts, root = memo.facts(module), module.entry.root_instruction
+    ends = np.float32([1, 2]), np.float32([2, 3]), np.zeros(2, bool)
+    one, other, third = (Enclosure(*ends) for _ in range(3))
+    given = (one, other, third), (one, one, other), (one, other, one), (one, other, other)
+    keys = [memo.key(facts, module.entry, root, XLA_CPU, operands) for operands in given]
+    assert None not in keys and len(set(keys)) == 4
+
+
 def test_what_is_seldom_known_is_no_longer_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     module, memo = hlo.parse(_LOOP), Memo()
     for number in range(80):  # of four trips each
