@@ -18,6 +18,7 @@ from backend_c.ir.bounded_elements import inside
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.convolution.small_windows import have_few_taps, write_small
 from backend_c.kernels.parts.convolution.window_positions import Windows
 from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.reduction.cumulative_sums import CumulativeSums
@@ -26,7 +27,6 @@ from backend_c.kernels.parts.reduction.monoids import Monoid, monoid_of
 from backend_c.kernels.parts.reduction.prefix_scan import PrefixScan
 from backend_c.kernels.parts.reduction.running_window import Growth, growth
 from backend_c.kernels.parts.reduction.short_scans import are_short, write_short_scans
-from backend_c.kernels.parts.reduction.small_windows import have_few_taps, write_small
 from backend_c.kernels.parts.reduction.window_lanes import tap_lanes
 from backend_c.kernels.parts.scatter.block_groups import Rows, has_groups
 from backend_c.kernels.parts.scatter.block_groups import fold as grouped_fold

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c.ir.affine_indices import with_affine_indices
-from backend_c.ir.bit_tests import with_bit_tests
-from backend_c.ir.decided_selects import with_decided_selects
+from backend_c.ir.conditions.bit_tests import with_bit_tests
+from backend_c.ir.conditions.decided_selects import with_decided_selects
+from backend_c.ir.conditions.invariant_conditions import with_hoisted_conditions
+from backend_c.ir.conditions.logical_selects import with_logical_selects
 from backend_c.ir.folded_divisions import with_folded_divisions
 from backend_c.ir.fused_products import with_fused_products
-from backend_c.ir.invariant_conditions import with_hoisted_conditions
-from backend_c.ir.logical_selects import with_logical_selects
 from backend_c.ir.loop_ir import Statement
 from backend_c.ir.narrow_integers import with_narrow_integers
 from backend_c.ir.segmented_sums import with_segmented_sums

@@ -1,4 +1,4 @@
-"""What short rows accumulate is computed in whole vectors, apart from the accumulation."""
+"""Short rows compute what they accumulate in whole vectors, apart from the accumulation."""
 
 from __future__ import annotations
 

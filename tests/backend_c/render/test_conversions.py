@@ -61,7 +61,7 @@ def test_large_integers_are_rounded_from_a_double_if_f32_has_not_all_below_the_l
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_preds_to_every_type() -> None:
-    """Of bytes and of 16-bit numbers: a mask of two widths."""
+    """A mask of bytes and of 16-bit numbers has two widths."""
     types = [t for t in ELEMENT_TYPES.values() if t.is_integer or t.is_float]
     shapes = [f"{t}[33]" for t in types]
     lines = "\n".join(f"  c{n} = {shape} convert(q)" for n, shape in enumerate(shapes))

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hlo
-from backend_c.ir.bit_tests import with_bit_tests
+from backend_c.ir.conditions.bit_tests import with_bit_tests
 from backend_c.ir.loop_ir import INDEX, Apply, Array, Constant, Expr, Let, Load, Store, Variable
 from backend_c.ir.settings import Numerics, threaded
 from backend_c.native.toolchain import RUNTIME, find_compiler

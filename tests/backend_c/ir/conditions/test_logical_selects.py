@@ -8,7 +8,7 @@ from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
 import hlo
-from backend_c.ir.logical_selects import with_logical_selects
+from backend_c.ir.conditions.logical_selects import with_logical_selects
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,

@@ -7,7 +7,7 @@ import pytest
 
 import hlo
 from backend_c.ir import index as ix
-from backend_c.ir.invariant_conditions import with_hoisted_conditions
+from backend_c.ir.conditions.invariant_conditions import with_hoisted_conditions
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,

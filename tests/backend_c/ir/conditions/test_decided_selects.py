@@ -9,7 +9,7 @@ from conftest import has_c_compiler
 
 import hlo
 import interp
-from backend_c.ir.decided_selects import with_decided_selects
+from backend_c.ir.conditions.decided_selects import with_decided_selects
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,
