@@ -233,9 +233,7 @@ class CompilersExaminer:
             found.count("counts", {f"refused: {type(error).__name__}": 1})
             return {}
         except Exception as error:  # to find any other exception is a purpose
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(last.filename).name}:{last.name}"
-            return {f"defect: {type(error).__name__} in {place}": str(error)}
+            return {_defect(error): str(error)}
         _count(found, one)
         return wrong
 
@@ -268,6 +266,8 @@ class CompilersExaminer:
                 return None if left_open(module, values) is not None else found
             except Error:
                 return None
+            except Exception as error:
+                return str(error) if _defect(error) == suspect.kind else None
 
         def is_wrong(module: Module, values: tuple[Value, ...]) -> bool:
             return wrong(module, values) is not None
@@ -281,6 +281,12 @@ class CompilersExaminer:
     def write(self, number: int, example: int, folder: Path) -> None:
         """Write the program as it is drawn."""
         write_program(folder, "original", self.subject.cases(number)[example])
+
+
+def _defect(error: Exception) -> str:
+    """Return the kind of an exception that no program should raise: its type and place."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"defect: {type(error).__name__} in {Path(last.filename).name}:{last.name}"
 
 
 def _is_told_by_reduction(kind: str) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hlo
-from fuzz.campaign.subject import whole
+from fuzz.campaign.subject import Suspect, whole
 from fuzz.peers.xla import XLA, Answer
 from fuzz.reducer.search import Case
 from hlo.module import Module
@@ -24,7 +24,12 @@ from selftest.agreement import ALONE, SHARED, UNDEFINED, specials
 from selftest.legal_compilers.independent import XLA_SETS, Compiler, of_numpy, of_text, of_xla
 from selftest.legal_compilers.numpy_types import InType
 from selftest.soundness import drawn
-from selftest.soundness_of_compilers import SoundnessOfCompilers, examined, main
+from selftest.soundness_of_compilers import (
+    CompilersExaminer,
+    SoundnessOfCompilers,
+    examined,
+    main,
+)
 
 LOGARITHM = """HloModule m
 ENTRY main {
@@ -165,6 +170,26 @@ def test_the_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "6 programs" in told.err and "| C, fast | " in told.out
     chunks = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("chunks/*.json"))]
     assert len(chunks) == 2 and all("XLA" in chunk for chunk in chunks)
+
+
+def test_a_defect_is_reduced_to_what_raises_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception that is no Error, raised by a smaller program, ended the campaign."""
+
+    def run(module: Module, arrays: Sequence[Any]) -> Answer:
+        if any(i.opcode == "sqrt" for i in module.entry.instructions):
+            raise RuntimeError("of a square root")
+        if any(i.opcode == "log" for i in module.entry.instructions):
+            raise KeyError("of a logarithm")
+        return Answer(error="nothing")
+
+    failing = Compiler("f", "F", XLA_CPU, run)
+    monkeypatch.setattr("selftest.soundness_of_compilers.is_for_xla", lambda case: False)
+    monkeypatch.setattr("selftest.soundness_of_compilers.of_numpy", lambda module: iter([failing]))
+    examiner = CompilersExaminer(SoundnessOfCompilers(0), XLA(), lambda cases, number: [None])
+    kind, given = "defect: RuntimeError in test_soundness_of_compilers.py:run", np.ones(4, "f4")
+    suspect = Suspect("an oracle", kind, "of a square root", 0, evidence=case(LOGARITHM, given))
+    finding = examiner.reduced(suspect, 0, 5.0)
+    assert finding.kind == kind and finding.opcodes == {"sqrt"}
 
 
 def test_every_option() -> None:
