@@ -12,6 +12,7 @@ from hlo.passes.folds_in_order import in_order, kept_in_order
 from hlo.passes.fusion import fusion
 from hlo.passes.fusion_targets import TARGETS
 from hlo.passes.inline import inline
+from hlo.passes.late_broadcasts import late_broadcasts
 from hlo.passes.layouts import layouts
 from hlo.passes.loops.loop_invariants import loop_invariants
 from hlo.passes.loops.products_of_slices import products_of_slices
@@ -25,6 +26,7 @@ from hlo.passes.transpositions.transposes import transposes
 PASSES: dict[str, Callable[[Module], Module]] = {
     "inline": inline,
     "layouts": layouts,
+    "late_broadcasts": late_broadcasts,
     "merge_computations": merge_computations,
     "scatters": scatters,
     "simplify": simplify,
@@ -45,6 +47,7 @@ _BEFORE_LOOPS = (
     "merge_computations",
     "scatters",
     "simplify",
+    "late_broadcasts",
     "single_terms",
     "single_trips",
     "common_subexpressions",

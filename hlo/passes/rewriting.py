@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -90,19 +90,21 @@ def each(module: Module, change: Callable[[Computation], Computation]) -> Module
 
 
 def each_of(
-    module: Module, opcode: str, change: Callable[[Rebuilt, Instruction], Answer]
+    module: Module,
+    opcodes: Collection[str],
+    change: Callable[[Rebuilt, Instruction], Answer],
 ) -> Module:
-    """Replace the instructions of one opcode in a module: each by the instruction that ``change``
+    """Replace the instructions of some opcodes in a module: each by the instruction that ``change``
     returns, after what it has added to the computation, or by the earlier value that it names; they
     stay where that is None."""
 
     def changed(computation: Computation) -> Computation:
-        if all(i.opcode != opcode for i in computation.instructions):
+        if all(i.opcode not in opcodes for i in computation.instructions):
             return computation
         rebuilt = Rebuilt(computation)
         for instruction in computation.instructions:
             resolved = rebuilt.resolved(instruction)
-            answer = change(rebuilt, resolved) if resolved.opcode == opcode else None
+            answer = change(rebuilt, resolved) if resolved.opcode in opcodes else None
             if isinstance(answer, str):
                 rebuilt.forward(instruction.name, answer)
             else:

@@ -32,7 +32,7 @@ def scatters(module: Module) -> Module:
             return None
         return _Window(module, rebuilt, scatter).updated()
 
-    return each_of(module, "scatter", updated)
+    return each_of(module, ("scatter",), updated)
 
 
 def _has_one_window(module: Module, rebuilt: Rebuilt, scatter: Instruction) -> bool:

@@ -18,7 +18,7 @@ from hlo.walk import monoid
 
 def single_terms(module: Module) -> Module:
     """Replace each reduction of one array whose reduced dimensions have extent 1."""
-    return each_of(module, "reduce", partial(_operation, module))
+    return each_of(module, ("reduce",), partial(_operation, module))
 
 
 def _operation(module: Module, rebuilt: Rebuilt, reduce: Instruction) -> Instruction | None:

@@ -22,7 +22,7 @@ from hlo.types import ArrayShape, TupleShape
 
 def single_trips(module: Module) -> Module:
     """Replace each ``while`` of no or one trip, as far as its text tells the trip count."""
-    changed = each_of(module, "while", partial(_body_or_state, module))
+    changed = each_of(module, ("while",), partial(_body_or_state, module))
     return module if changed == module else inline(changed)
 
 
