@@ -51,7 +51,7 @@ def test_numbers_are_what_they_are_for_the_program() -> None:
 
 def test_a_function_with_keywords_is_compiled_and_emitted() -> None:
     x = np.float32([1, 2])
-    executable = ho.compile(lambda x, *, by: x / by["scale"], x, by={"scale": 2.0})
+    executable = ho.compile(lambda x, *, by: x / by["scale"], x, by={"scale": np.float32(2)})
     assert executable(x, np.float32(2)).tolist() == [0.5, 1]
     files = ho.emit(lambda x, *, by: x / by, x, by=2.0, target="cuda", name="half")
     assert {"half.cu", "half.h"} < files.keys()

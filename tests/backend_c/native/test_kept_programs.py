@@ -56,7 +56,7 @@ def directory(empty: Path) -> Path:
 def without_rendering(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing more be rendered, so that only kept programs run."""
 
-    def refused(*_: object) -> None:
+    def refused(*_: object, **__: object) -> None:
         raise AssertionError("rendered")
 
     monkeypatch.setattr("backend_c.pipeline.render_plan", refused)
@@ -168,7 +168,7 @@ def test_programs_with_many_constants_are_not_kept(
 def test_where_no_program_can_be_kept_it_is_compiled(
     empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object) -> None:
+    def refused(*_: object, **__: object) -> None:
         raise ToolchainError("no space left on device")
 
     monkeypatch.setattr("backend_c.native.kept_programs.publish", refused)

@@ -54,7 +54,7 @@ def test_every_question_has_a_name_and_an_answer() -> None:
         ("-ffp-contract=fast", "multiply and add of f64"),
         ("-freciprocal-math", "divide f32 by a scalar"),
         ("-fassociative-math -fno-signed-zeros", "add and subtract of f32"),
-        ("-ffinite-math-only", "convert f32 to u8"),
+        ("-ffinite-math-only", "convert f64 to s32"),
         ("-fno-signed-zeros", "f64 by way of s32"),
         ("-funsafe-math-optimizations", "f64 by way of f32"),
     ],

@@ -90,16 +90,16 @@ def test_other_types_short_rows_and_other_dialects_stay_whole() -> None:
 
 
 def _largest_of_windows(element: str) -> str:
-    """Return a program whose window takes the largest of three by three, padding left out."""
+    """Return a program whose window takes the largest of five by five, padding left out."""
     return f"""HloModule m
 most {{ a = {element}[] parameter(0)
   b = {element}[] parameter(1)
   ROOT m = {element}[] maximum(a, b) }}
 ENTRY main {{
-  x = {element}[1,6,6,40] parameter(0)
+  x = {element}[1,10,10,40] parameter(0)
   least = {element}[] constant(-2)
-  ROOT w = {element}[1,3,3,40] reduce-window(x, least), to_apply=most,
-    window={{size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_1x1_1x0_0}}
+  ROOT w = {element}[1,5,5,40] reduce-window(x, least), to_apply=most,
+    window={{size=1x5x5x1 stride=1x2x2x1 pad=0_0x2_2x2_2x0_0}}
 }}
 """
 
@@ -110,7 +110,7 @@ def test_running_values_are_kept_as_registers_hold_them(element: str) -> None:
     program = _largest_of_windows(element)
     dtype = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}.get(element)
     dtype = dtype or getattr(ml_dtypes, f"float8_{element[2:]}")
-    assert_same_bits(program, np.random.default_rng(0).normal(size=(1, 6, 6, 40)).astype(dtype))
+    assert_same_bits(program, np.random.default_rng(0).normal(size=(1, 10, 10, 40)).astype(dtype))
     assert "float t" in _texts(program)
     assert "float t" not in _texts(program, CUDA)
 
