@@ -20,6 +20,7 @@ from hlo.values import Array
 from hlo.walk import Callee, Op, column
 from interp.bounded_arrays import any_bounds
 from interp.evaluator import Evaluation
+from interp.exact.conversion import type_of
 from interp.prepared import Compute
 from interp.windows import positions
 
@@ -130,11 +131,20 @@ def _reduces(*operands: Array, to_apply: Callee[Any], **_: Any) -> str | None:
     # Of no elements, too, the init may be combined with itself.
     pairs = zip(inits, inputs, strict=True)
     flat = [np.concatenate((init.reshape(1), x.reshape(-1))) for init, x in pairs]
-    # An identity leaves all elements as they are, and itself: op(init, x) has the bits of x.
+    # An identity leaves all elements as they are, and itself: op(init, x) is x. (+0 is one of sums,
+    # though +0 + -0 is +0: how often it is added decides the sign of a zero at most.)
     begun = to_apply(*(np.broadcast_to(x, flat[0].shape) for x in inits), *flat)
     results = begun if isinstance(begun, tuple) else (begun,)
     whole = tuple(np.broadcast_to(x, flat[0].shape) for x in results)
-    return "a fold from what is no identity" if differences(tuple(flat), whole) else None
+    changed = differences(*(tuple(map(_with_plain_zeros, x)) for x in (flat, whole)))
+    return "a fold from what is no identity" if changed else None
+
+
+def _with_plain_zeros(array: Array) -> Array:
+    """Return an array of numbers with +0 for -0."""
+    zero = array.dtype.type(0)  # which f8e8m0fnu has not
+    has_signs = type_of(array).is_inexact and zero == 0
+    return np.asarray(array + zero) if has_signs else array
 
 
 def _makes_preds(operand: Array, *, shape: ArrayShape, **_: Any) -> str | None:

@@ -167,7 +167,9 @@ def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Ar
     if _is_surely_narrow(legal, exact, widest, around):
         return never(legal.shape)
     low, high, middle = (in_double(x) for x in (legal.low, legal.high, exact))
-    known = np.abs(high - low) <= widest * np.maximum(np.abs(middle), around)
+    width = np.abs(high - low)
+    # An interval without an end says nothing, however large the number is that it is compared with.
+    known = (width <= widest * np.maximum(np.abs(middle), around)) & np.isfinite(width)
     if is_always(known) and not is_ever(legal.nan):
         return never(legal.shape)
     # The width of a single infinity is inf - inf = NaN, which the comparison above takes for
@@ -185,8 +187,10 @@ def _is_surely_narrow(legal: Enclosure, exact: Array, widest: float, around: flo
         return False
     number = exact.dtype.type
     most = np.maximum(np.abs(exact), number(around)) * number(widest * 0.99)
-    is_exact = most >= finfo(exact.dtype).smallest_normal  # but for a rounding
-    return bool((is_exact & (legal.high - legal.low <= most)).all())
+    limits = finfo(exact.dtype)
+    is_exact = (most >= limits.smallest_normal) & (most <= limits.max)  # but for a rounding
+    is_narrow = is_exact & (legal.high - legal.low <= most)
+    return bool((is_narrow | (legal.low == legal.high)).all())
 
 
 def typical(array: Array) -> float:

@@ -30,6 +30,7 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.folds.fold_orders import on_points
 from interp.envelope.interval_rules import has_zero
+from interp.envelope.ops.zero_keys import is_a_zero, levels_zeros
 from interp.exact.conversion import type_of, widened
 
 __all__ = ["sort", "topk"]
@@ -110,7 +111,10 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
         ranks = ranks.over(_unknown(order.shape), orderly)
     uncertain = np.zeros((*order.shape[:-1], 1), np.bool_)
     for key in keys:
-        uncertain |= ~is_certain(key).all(axis=-1, keepdims=True)
+        known = is_certain(key)
+        if not known.all() and levels_zeros(rows, read, key, comparator):
+            known = known | is_a_zero(key)
+        uncertain |= ~known.all(axis=-1, keepdims=True)
     if not is_ever(uncertain):
         return [_placed(row, ranks) for row in rows]
     direction = _direction(rows, read, keys, to_apply, comparator)
