@@ -64,6 +64,14 @@ def inline(module: Module) -> Module:
     return each(module, inlined)
 
 
+def inline_if_small(module: Module) -> Module:
+    """Inline all calls, as :func:`inline` does; leave those of a module that it would refuse."""
+    try:
+        return inline(module)
+    except Unsupported:
+        return module
+
+
 def _wrapped(module: Module, chains: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """Return the names of the computations that asynchronous calls which are not inlined wrap."""
     return frozenset(

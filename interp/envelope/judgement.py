@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any
 
 from hlo.module import Module
-from hlo.passes.inline import inline
+from hlo.passes.inline import inline, inline_if_small
 from hlo.types import leaves
 from hlo.values import Array, arrays_of
 from interp.envelope import anchors, budget
@@ -66,6 +66,7 @@ class Judge:
         """``trials``: the most further programs a compiler is asked to run in search of anchors
         that leave its results unchanged. ``shown``: values in between that are known already, by
         the names of instructions in :func:`inlined`; the compiler is not asked for others."""
+        module = inline_if_small(module)  # what is done in a call is judged as elsewhere
         self._module, self._values, self._exact = module, tuple(values), exact
         self._trials, self._known = trials, shown
         self._given: dict[str, Any] = {"peer": peer, "seed": seed, "memo": Memo()}

@@ -20,7 +20,7 @@ from hlo.types import F32, F64
 from hlo.values import Array
 from hlo.walk import Op, column, function_name
 from interp.envelope.budget import EXACT, Budget
-from interp.envelope.ops.selection import holds
+from interp.envelope.ops.conversion import holds
 from interp.evaluator import Evaluation
 from interp.exact.conversion import type_of
 from interp.exact.matrix_products import products_by

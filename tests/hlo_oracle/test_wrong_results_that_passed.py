@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hlo_oracle as ho
+from hlo.types import ELEMENT_TYPES
 
 _SUM = """HloModule m
 a {
@@ -80,6 +81,45 @@ def test_keys_that_are_zeros_of_open_sign_are_sorted_for_certain(opcode: str) ->
     assert _judged(text, [x], right) == "equal"
     assert _judged(text, [x], right[[0, 2, 1]]) == "outside"
     assert _judged(text, [x], np.float32([x[2], x[0], x[0]])) == "outside"
+
+
+def test_what_a_call_does_is_judged_as_elsewhere() -> None:
+    """JAX makes a call of jnp.where and of each nested jit: its root was taken for the beginning of
+    a longer chain, which a compiler may round otherwise."""
+    text = """HloModule m
+f {
+  x = f32[2] parameter(0)
+  one = f32[2] constant({1, 1})
+  ROOT d = f32[2] subtract(x, one)
+}
+ENTRY e {
+  p = f32[2] parameter(0)
+  ROOT r = f32[2] call(p), to_apply=f
+}
+"""
+    x = np.float32([0.7, 0.3])
+    right = x - 1
+    assert _judged(text, [x], right) == "equal"
+    assert _judged(text, [x], np.nextafter(right, np.float32(2))) == "outside"
+
+
+@pytest.mark.parametrize(
+    ("source", "number"), [("s8", -1), ("u8", 200), ("s32", 1024), ("f32", 0.75)]
+)
+@pytest.mark.parametrize("target", ["f16", "bf16"])
+def test_a_number_that_a_type_has_is_no_other(source: str, number: float, target: str) -> None:
+    text = f"""HloModule m
+ENTRY e {{
+  p = {source}[] parameter(0)
+  c = {target}[] convert(p)
+  ROOT r = {target}[] negate(c)
+}}
+"""
+    given, dtype = ELEMENT_TYPES[source].numpy.type(number), ELEMENT_TYPES[target].numpy
+    right = np.asarray(-number).astype(dtype)
+    assert _judged(text, [given], right) == "equal"
+    beside = (right.view(np.int16) + np.int16(1)).astype(np.int16).view(dtype)
+    assert _judged(text, [given], beside) == "outside"
 
 
 def test_a_total_order_tells_zeros_apart() -> None:

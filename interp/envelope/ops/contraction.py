@@ -42,9 +42,9 @@ from interp.envelope.enclosure import (
 from interp.envelope.float_sums.addends import Addends
 from interp.envelope.float_sums.sums import flushing_error, rounding_error
 from interp.envelope.interval_rules import flushed, of_either_sign
+from interp.envelope.ops.conversion import convert, holds
 from interp.envelope.ops.factors import Ball, ball, in_range, without_loss
 from interp.envelope.ops.known_products import error_of_exact, of_products
-from interp.envelope.ops.selection import convert, holds
 from interp.exact.matrix_products import products_by
 from interp.exact.sums import component_type
 from interp.ops import contraction as exact

@@ -3,14 +3,14 @@ legal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hlo.types import F32, F64, ArrayShape, ElementType
+from hlo.types import F64, ArrayShape
 from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.boolean_masks import either, is_ever, never
@@ -19,16 +19,11 @@ from interp.envelope.enclosure import (
     Enclosure,
     anything,
     finfo,
-    greatest_of,
     hull,
     is_nan,
     is_nan_alone,
-    largest,
-    least,
-    least_of,
     nan_among,
     point,
-    represents_infinity,
     rounded_or_wide,
     where,
 )
@@ -38,11 +33,10 @@ from interp.envelope.interval_rules import (
     flushed,
     is_subnormal,
     kept_in_f32,
-    lifted,
     or_too_large,
 )
 from interp.envelope.ops.arithmetic import maximum, minimum
-from interp.exact.conversion import total_order, type_of, widened
+from interp.exact.conversion import total_order, widened
 from interp.ops import data_movement
 from interp.ops import elementwise as exact
 
@@ -50,14 +44,12 @@ __all__ = [
     "clamp",
     "compare",
     "complex_",
-    "convert",
     "imag",
     "iota",
     "is_finite",
     "real",
     "reduce_precision",
     "select",
-    "stochastic_convert",
 ]
 
 _Ends = tuple[Array, Array]
@@ -65,7 +57,7 @@ _Ends = tuple[Array, Array]
 _SUBNORMAL_IN_F16 = frozenset(("f8e5m2", "f8e5m2fnuz"))
 
 # direction -> where it may hold and where it must, of numbers in a..b and c..d
-_DIRECTIONS: dict[str, Callable[[_Ends, _Ends], tuple[Array, Array]]] = {
+DIRECTIONS: dict[str, Callable[[_Ends, _Ends], tuple[Array, Array]]] = {
     "EQ": lambda x, y: ((x[0] <= y[1]) & (y[0] <= x[1]), _one(x, y)),
     "NE": lambda x, y: (~_one(x, y), (x[0] > y[1]) | (y[0] > x[1])),
     "LT": lambda x, y: (x[0] < y[1], x[1] < y[0]),
@@ -95,7 +87,7 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> Enclosure:
     return where(is_nan(value), anything(value.shape, shape.element_type), point(value))
 
 
-def _truth(may: Array, must: Array) -> Enclosure:
+def truth(may: Array, must: Array) -> Enclosure:
     low, high = np.asarray(must), np.asarray(may)
     if np.array_equal(low, high):
         low = high
@@ -118,18 +110,18 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
     if not in_total:
         lhs, rhs = flushed(lhs), flushed(rhs)
     key = total_order if in_total else widened
-    may, must = _DIRECTIONS[direction]((key(lhs.low), key(lhs.high)), (key(rhs.low), key(rhs.high)))
+    may, must = DIRECTIONS[direction]((key(lhs.low), key(lhs.high)), (key(rhs.low), key(rhs.high)))
     unordered = lhs.nan | rhs.nan
     if in_total:
         exactly = budget.current() is budget.EXACT
         for operand in (lhs, rhs):
             if not (exactly and operand.is_point):
                 may, must = may | operand.nan, must & ~operand.nan
-        return _truth(may, must)
+        return truth(may, must)
     if direction == "NE":
         # NaN alone differs from everything, itself included.
-        return _truth(may | unordered, must | is_nan(lhs.low) | is_nan(rhs.low))
-    return _truth(may, must & ~unordered)
+        return truth(may | unordered, must | is_nan(lhs.low) | is_nan(rhs.low))
+    return truth(may, must & ~unordered)
 
 
 def _compared_by_parts(lhs: Enclosure, rhs: Enclosure, direction: str) -> Enclosure:
@@ -138,7 +130,7 @@ def _compared_by_parts(lhs: Enclosure, rhs: Enclosure, direction: str) -> Enclos
     theirs = ours if lhs is rhs else parts(rhs)
     real, imag = (compare(*pair, direction=direction) for pair in zip(ours, theirs, strict=True))
     join = np.logical_and if direction == "EQ" else np.logical_or
-    return _truth(join(real.high, imag.high), join(real.low, imag.low))
+    return truth(join(real.high, imag.high), join(real.low, imag.low))
 
 
 def _in_f32(operand: Enclosure) -> Enclosure:
@@ -155,7 +147,7 @@ def _compared_with_itself(value: Enclosure, direction: str, in_total: bool) -> E
     if in_total:
         return point(~nowhere)
     only_nan = is_nan_alone(value)
-    return _truth(value.nan, only_nan) if direction == "NE" else _truth(~only_nan, ~value.nan)
+    return truth(value.nan, only_nan) if direction == "NE" else truth(~only_nan, ~value.nan)
 
 
 def clamp(min: Enclosure, operand: Enclosure, max: Enclosure) -> Enclosure:
@@ -207,144 +199,7 @@ def is_finite(operand: Enclosure) -> Enclosure:
     """Enclose is-finite: False is legal where an end is infinite or NaN is legal."""
     low, high = (exact.is_finite(end) for end in (operand.low, operand.high))
     between_ends = ~is_nan(operand.low) & (operand.low < operand.high)
-    return _truth(low | high | between_ends, low & high & ~operand.nan)
-
-
-def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
-    """Enclose conversions by those of the ends, as they are monotone; anything where integers wrap.
-    NaN becomes the integer zero, and true."""
-    source, target = operand.element_type, shape.element_type
-    if source.is_complex or target.is_complex:
-        return _by_components(operand, shape)
-    kept = kept_in_f32(operand) if source is not target else None
-    if kept is not None:
-        lost, wide = kept
-        plain = convert(where(lost, point(np.ones_like(operand.low)), operand), shape=shape)
-        return where(lost, convert(wide, shape=shape), plain)
-    ends = flushed(operand) if source is not target else operand
-    values = [exact.convert(x, shape=shape) for x in ends.ends()]
-    low, high = values[0], values[-1]
-    # f32 has all integers of up to 24 bits: those of 16 are rounded once, through f32 or not.
-    is_rounded_twice = source is F64 or (source.is_integer and source.bits >= 32)
-    if is_rounded_twice and target.is_float and target.bits < 32 and budget.current().through_f32:
-        low, high = _also_through_f32(ends, values, shape)
-    if target.kind == "pred":
-        zeros: _Ends = (np.zeros(()), np.zeros(()))  # f8e8m0fnu has none
-        zero = _DIRECTIONS["EQ"]((widened(ends.low), widened(ends.high)), zeros)
-        return _truth(~zero[1] | ends.nan, ~zero[0] | is_nan(ends.low))
-    if target.is_float:
-        narrows = source.is_integer or (source.is_float and not holds(target, source))
-        nan = operand.nan | is_nan(low) | is_nan(high)
-        low, high = _with_numbers(ends, low, high)
-        if narrows and low.dtype != operand.low.dtype:
-            result = finished("convert", low, high, nan, _infinite_or_nan(ends))
-            return _beyond(ends, result)
-        return _or_kept_wide(ends, Enclosure(low, high, nan))
-    return _to_integer(ends, low, high)
-
-
-def _also_through_f32(
-    operand: Enclosure, values: Sequence[Array], shape: ArrayShape
-) -> tuple[Array, Array]:
-    """Enclose ends of f64, or of integers that f32 rounds, converted to a narrow type directly, or
-    rounded to f32 first."""
-    in_f32 = [exact.convert(x, shape=replace(shape, element_type=F32)) for x in operand.ends()]
-    twice = [exact.convert(x, shape=shape) for x in in_f32]
-    low, high = least_of(values[0], twice[0]), greatest_of(values[-1], twice[-1])
-    same = values[0] is values[-1] and not np.any((low != high) & ~(is_nan(low) & is_nan(high)))
-    return low, low if same else high
-
-
-def _beyond(operand: Enclosure, result: Enclosure) -> Enclosure:
-    """Admit anything for numbers that the target type cannot represent: negative ones without a
-    sign bit, too large ones and NaN in a type without infinity and NaN."""
-    if budget.current() is budget.EXACT:
-        return result
-    low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
-    most = float(largest(result.element_type))  # infinity, if it has one
-    if float(least(result.element_type)) >= 0:
-        none: Array = low < 0
-    elif np.isfinite(most) and not is_nan(np.asarray(np.nan).astype(result.low.dtype)):
-        none = ~(np.maximum(np.abs(low), np.abs(high)) <= most) | operand.nan
-    else:
-        return result
-    return where(none, anything(result.shape, result.element_type), result)
-
-
-def _or_kept_wide(operand: Enclosure, result: Enclosure) -> Enclosure:
-    """Admit anything where every number of a type without infinity is legal: the value may be kept
-    in f32, beyond the largest of them."""
-    source = operand.element_type
-    is_exact = budget.current() is budget.EXACT
-    if is_exact or not source.is_float or represents_infinity(source):
-        return result
-    is_open = (operand.low == least(source)) & (operand.high == largest(source))
-    return where(np.asarray(is_open), anything(result.shape, result.element_type), result)
-
-
-def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, Array]:
-    """Replace NaN ends of a type without infinity, which stand for too large numbers, where the
-    interval has numbers in between: NaN at one end only, or at both with zero inside."""
-    lost = [is_nan(end) & ~is_nan(operand.low) for end in (low, high)]
-    if low is high or not any(is_ever(x) for x in lost):
-        return low, high
-    element_type = type_of(low)
-    through = ~(operand.low == operand.high) & (operand.low <= 0) & (operand.high >= 0)
-    through |= lost[0] != lost[1]
-    low = np.where(lost[0] & through, least(element_type), low)
-    return low, np.where(lost[1] & through, largest(element_type), high)
-
-
-def holds(target: ElementType, source: ElementType) -> bool:
-    """Test whether a float type represents every number of another (bf16 does not hold f16)."""
-    wide, narrow = finfo(target.numpy), finfo(source.numpy)
-    return bool(
-        wide.nmant >= narrow.nmant
-        and float(wide.max) >= float(narrow.max)
-        and float(wide.smallest_subnormal) <= float(narrow.smallest_subnormal)
-    )
-
-
-def _by_components(operand: Enclosure, shape: ArrayShape) -> Enclosure:
-    """Convert complex numbers by component; real numbers become the real part."""
-    real, imag = map(flushed, parts(operand))
-    if not shape.element_type.is_complex:
-        return convert(real, shape=shape)
-    part = replace(shape, element_type=F32 if shape.element_type.bits == 64 else F64)
-    zero = point(np.zeros(operand.shape, part.element_type.numpy))
-    is_complex = operand.element_type.is_complex
-    return joined(convert(real, shape=part), convert(imag, shape=part) if is_complex else zero)
-
-
-def _infinite_or_nan(value: Enclosure) -> Array:
-    if not value.element_type.is_float:
-        return np.asarray(False)
-    one = (value.low == value.high) | is_nan(value.low)
-    return np.asarray(one & ~np.isfinite(value.low))
-
-
-def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
-    nan = never(low.shape)
-    if operand.element_type.is_float:
-        if is_ever(operand.nan) and low is not high:
-            zero = np.zeros((), low.dtype)
-            low = np.where(operand.nan & (low > zero), zero, low)
-            high = np.where(operand.nan & (high < zero), zero, high)
-        elif (operand.nan & ~is_nan(operand.low)).any():
-            return hull(Enclosure(low, low, nan), point(np.zeros_like(low)))
-        return Enclosure(low, high, nan)
-    if low is high:
-        return Enclosure(low, low, nan)
-    # If both ends are in the target's range, so is what lies between. float64 rounds integers of 64
-    # bits, but one that wraps differs from its operand by at least half of that.
-    back = [x.astype(np.float64) for x in (widened(low), widened(high))]
-    ends = [widened(x).astype(np.float64) for x in (operand.low, operand.high)]
-    wraps = (back[0] != ends[0]) | (back[1] != ends[1])
-    wraps &= ~(operand.low == operand.high)
-    result = Enclosure(low, high, nan)
-    return (
-        where(wraps, anything(low.shape, result.element_type), result) if is_ever(wraps) else result
-    )
+    return truth(low | high | between_ends, low & high & ~operand.nan)
 
 
 def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: int) -> Enclosure:
@@ -391,9 +246,3 @@ def _reduced_in(
     )
     dtype = operand.low.dtype
     return Enclosure(low.astype(dtype), high.astype(dtype), operand.nan)
-
-
-def stochastic_convert(operand: Enclosure, random: Enclosure, *, shape: ArrayShape) -> Enclosure:
-    """Enclose stochastic-convert: exact for certain operands, else anything."""
-    convert_ = lifted(lambda x, y: exact.stochastic_convert(x, y, shape=shape))
-    return convert_(flushed(operand), random)
