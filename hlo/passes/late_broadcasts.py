@@ -19,8 +19,8 @@ _Dimensions = tuple[int, ...]
 
 
 class _Source(NamedTuple):
-    """What an operand has copies of: the array's name and shape, and the dimensions of the operand
-    that its own are."""
+    """Describe what an operand has copies of: an array's name and shape, and the dimensions of the
+    operand that its own are."""
 
     name: str
     shape: ArrayShape

@@ -62,10 +62,18 @@ def kinds(actual: Array, exact: Array, legal: Enclosure) -> Array:
 def _kinds(actual: Array, exact: Array, legal: Enclosure, around: float) -> Array:
     same = _same(actual, exact)
     inside = np.asarray(contains(legal, actual))
-    wide = _is_wide(legal, exact, WIDEST, around)
+    wide = _is_wide(legal, exact, WIDEST, around) | _is_endless(legal, exact)
     found = np.where(inside, np.where(wide, _UNDETERMINED, _WITHIN), _OUTSIDE)
     same &= inside | ~_has_zero(actual)  # a zero that was only moved keeps its sign
     return np.where(same, _EQUAL, found).astype(np.int8)
+
+
+def _is_endless(legal: Enclosure, exact: Array) -> Array:
+    """Test for an infinite result whose interval has numbers: beside it any width is narrow."""
+    infinite = ~np.isfinite(exact) & ~is_nan(exact)
+    if legal.is_point or not is_ever(infinite):
+        return never(legal.shape)
+    return np.asarray(infinite & (legal.low != legal.high))
 
 
 def _enclosure(parts: Sequence[Array]) -> Enclosure:
@@ -167,9 +175,7 @@ def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Ar
     if _is_surely_narrow(legal, exact, widest, around):
         return never(legal.shape)
     low, high, middle = (in_double(x) for x in (legal.low, legal.high, exact))
-    width = np.abs(high - low)
-    # An interval without an end says nothing, however large the number is that it is compared with.
-    known = (width <= widest * np.maximum(np.abs(middle), around)) & np.isfinite(width)
+    known = np.abs(high - low) <= widest * np.maximum(np.abs(middle), around)
     if is_always(known) and not is_ever(legal.nan):
         return never(legal.shape)
     # The width of a single infinity is inf - inf = NaN, which the comparison above takes for
@@ -187,10 +193,8 @@ def _is_surely_narrow(legal: Enclosure, exact: Array, widest: float, around: flo
         return False
     number = exact.dtype.type
     most = np.maximum(np.abs(exact), number(around)) * number(widest * 0.99)
-    limits = finfo(exact.dtype)
-    is_exact = (most >= limits.smallest_normal) & (most <= limits.max)  # but for a rounding
-    is_narrow = is_exact & (legal.high - legal.low <= most)
-    return bool((is_narrow | (legal.low == legal.high)).all())
+    is_exact = most >= finfo(exact.dtype).smallest_normal  # but for a rounding
+    return bool((is_exact & (legal.high - legal.low <= most)).all())
 
 
 def typical(array: Array) -> float:
