@@ -85,7 +85,7 @@ def check(
     if not isinstance(against, str | None):
         raise ArgumentError(f"against is a compiler's name, not {type(against).__name__}")
     with line.phase("reading the program"):
-        found = objects.program_of(program, elided=elided)
+        found = objects.program_for(program, arguments, elided)
     if results is not None and not arguments and found.arguments is None:
         _require_no_parameters(found.module)
     values = _values(found.module, arguments or found.arguments, seed)

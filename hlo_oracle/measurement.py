@@ -146,7 +146,9 @@ def _checked(job: Job) -> Row:
 def _stages(job: Job) -> Iterator[Row]:
     """Parse, verify and print; interpret; compile and run: yield the row after each stage."""
     path = Path(job.file)
-    program, seconds = _timed(lambda: programs.read_program(path, job.elided))
+    program, seconds = _timed(
+        lambda: programs.read_program(path, job.elided, given=programs.sizes_of(job))
+    )
     _require_arguments(program, job)
     module, count = program.module, program.module.instruction_count
     row = Row(job.file, instructions=count, parse=seconds, notes=program.notes)

@@ -29,7 +29,7 @@ def run(program: object, *arguments: Any, seed: int = 0, **keywords: Any) -> Any
         exact = interp.evaluate(objects.load(made.text), *made.arrays, seed=seed)
         return made.structured(exact)
     objects.require_no_keywords(keywords)
-    module = objects.load(program)
+    module = objects.program_for(program, arguments).module
     return interp.evaluate(module, *drawing.of_caller(module, arguments), seed=seed)
 
 

@@ -166,7 +166,7 @@ def _judged(one: Job, other: Job) -> dict[str, object]:
 
 def _stage(job: Job) -> Read:
     path = Path(job.file)
-    program = programs.read_program(path, job.elided)
+    program = programs.read_program(path, job.elided, given=programs.sizes_of(job))
     return bisect_dump.as_stage(bisect_dump.Stage(path, path.name), program.module)
 
 

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from hlo.errors import Unsupported
 from hlo.values import Array
-from hlo_oracle.frontends.jax_functions import CALLS_PYTHON, Device, array_of, printed
+from hlo_oracle.frontends.jax_functions import CALLS_PYTHON, Device, array_of, text_of_stablehlo
 from hlo_oracle.required_packages import require_package
 
 Wants = Callable[["Compiled"], bool]
@@ -40,12 +40,7 @@ class Compiled:
 
     def text(self) -> str:
         """Return the program as HLO text."""
-        from jaxlib import _jax
-
-        computation = _jax.mlir.mlir_module_to_xla_computation(
-            self.stablehlo, use_tuple_args=False, return_tuple=False
-        )
-        return printed(computation.as_hlo_module())
+        return text_of_stablehlo(self.stablehlo)
 
 
 @dataclass(frozen=True, slots=True)

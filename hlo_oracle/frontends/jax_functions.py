@@ -17,6 +17,7 @@ import numpy as np
 
 from hlo.errors import ArgumentError, Error, Unsupported
 from hlo.values import Array, Value, arrays_of
+from hlo_oracle.frontends import symbolic_shapes
 from hlo_oracle.required_packages import require_package
 
 
@@ -101,9 +102,22 @@ def text_of(stage: Any) -> str:
             raise Unsupported(f"an executable of {len(modules)} HLO modules")
         return printed(modules[0])
     lowered = stage if hasattr(stage, "compiler_ir") else stage.lower()
+    stablehlo = symbolic_shapes.lowered(lowered)
+    if stablehlo is not None:
+        return text_of_stablehlo(symbolic_shapes.refined(stablehlo, None)[0])
     computation = lowered.compiler_ir("hlo")
     if computation is None:
         raise Unsupported("JAX has no HLO of it")
+    return printed(computation.as_hlo_module())
+
+
+def text_of_stablehlo(stablehlo: bytes) -> str:
+    """Convert StableHLO of static shapes to HLO text by jaxlib, in this process."""
+    from jaxlib import _jax
+
+    computation = _jax.mlir.mlir_module_to_xla_computation(
+        stablehlo, use_tuple_args=False, return_tuple=False
+    )
     return printed(computation.as_hlo_module())
 
 

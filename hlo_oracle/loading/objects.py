@@ -13,7 +13,7 @@ from typing import Any
 import hlo
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
-from hlo_oracle.frontends import jax_functions
+from hlo_oracle.frontends import jax_functions, symbolic_shapes
 from hlo_oracle.loading import programs
 from hlo_oracle.loading.programs import Program
 
@@ -37,10 +37,17 @@ def load(
     compressed by gzip, or of a directory that ``--xla_dump_to`` wrote; the bytes of such a file; a
     ``jax.stages`` Traced, Lowered or Compiled, or a ``jax.export.Exported``; or a Python function,
     which JAX lowers for ``arguments`` and ``keywords``. ``elided`` (``random:SEED``, ``zeros``)
-    fills in constants that the text leaves out; ``name`` is one of several modules of a dump.
-    Raises Error, which says what is wrong and what works.
+    fills in constants that the text leaves out; ``name`` is one of several modules of a dump. A
+    program of symbolic shapes has those of the arrays in ``arguments``. Raises Error, which says
+    what is wrong and what works.
     """
     return program_of(program, arguments, keywords, elided=elided, name=name).module
+
+
+def program_for(program: object, arrays: Sequence[Any], elided: str | None = None) -> Program:
+    """Load a program that is no function, and will be given these arrays, in order or as one
+    mapping: symbolic shapes become theirs."""
+    return _loaded(program, partial(symbolic_shapes.in_order, arrays) if arrays else None, elided)
 
 
 def program_of(
@@ -52,39 +59,45 @@ def program_of(
     name: str | None = None,
 ) -> Program:
     """Load a program in any form as :func:`load` does, with its arguments and notes."""
-    if not is_function(program):
-        _require_no_arguments(arguments, keywords or {})
+    if is_function(program):
+        assert callable(program)
+        made = jax_functions.lower(program, arguments, keywords or {}, keep_unused=True)
+        return programs.of_bytes(made.text.encode(), elided)
+    require_no_keywords(keywords or {})
+    given = partial(symbolic_shapes.in_order, arguments) if arguments else None
+    found = _loaded(program, given, elided, name)
+    if arguments and not found.is_refined:
+        raise ArgumentError("arguments are for a Python function; a program has its own shapes")
+    return found
+
+
+def _loaded(
+    program: object,
+    given: symbolic_shapes.Given | None,
+    elided: str | None = None,
+    name: str | None = None,
+) -> Program:
+    """Load a program that is no function: :func:`program_of`."""
     if isinstance(program, Module):
         return programs.of_module(program, hlo.format(program), elided)
     if isinstance(program, os.PathLike) or (isinstance(program, str) and is_path(program)):
         path = Path(program)
         if str(path) != "-" and not os.path.exists(path):  # False where the name is too long
             raise Error(f"{path}: there is no such file")
-        return programs.read_program(path, elided, name)
+        return programs.read_program(path, elided, name, given)
     if isinstance(program, str):
-        return programs.of_bytes(program.encode("utf-8", "replace"), elided)
+        return programs.of_bytes(program.encode("utf-8", "replace"), elided, given)
     if isinstance(program, bytes | bytearray | memoryview):
-        return programs.of_bytes(bytes(program), elided)
+        return programs.of_bytes(bytes(program), elided, given)
     if type(program).__module__.partition(".")[0] == "torch":
         raise ArgumentError(
             f"{type(program).__name__} of PyTorch is no program of HLO: ho.check(it, *arguments)"
             ' judges it, and torch.compile(…, backend="hlo_oracle") runs a module'
         )
-    if is_function(program):
-        assert callable(program)
-        made = jax_functions.lower(program, arguments, keywords or {}, keep_unused=True)
-        return programs.of_bytes(made.text.encode(), elided)
-    exported = jax_functions.exported(program)
-    if exported is not None:
-        return programs.of_bytes(exported, elided)
-    return programs.of_bytes(_text(program).encode(), elided)
-
-
-def _require_no_arguments(arguments: Sequence[object], keywords: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for arguments given with a program that is no function."""
-    require_no_keywords(keywords)
-    if arguments:
-        raise ArgumentError("arguments are for a Python function; a program has its own shapes")
+    stablehlo = jax_functions.exported(program) or symbolic_shapes.lowered(program)
+    if stablehlo is not None:
+        return programs.of_bytes(stablehlo, elided, given)
+    return programs.of_bytes(_text(program).encode(), elided, given)
 
 
 def require_no_keywords(keywords: Mapping[str, Any]) -> None:

@@ -8,19 +8,21 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 import bisect_dump
 import hlo
 from bisect_dump import Stage
+from hlo import archive
 from hlo.errors import Error
 from hlo.io_errors import of_file
 from hlo.module import Module
 from hlo.program_file import named
 from hlo.values import Array, Value, arrays_of
 from hlo_oracle import arguments
+from hlo_oracle.frontends.symbolic_shapes import Given
 from hlo_oracle.loading import conversion, elided_constants, literal_protos
 from hlo_oracle.loading.recognition import MOST_BYTES, Kind, module_proto, recognised
 from hlo_oracle.loading.wire_format import messages
@@ -38,7 +40,8 @@ class Program:
 
     ``text`` is HLO text of it, for other compilers. ``notes`` say where it differs from the file:
     constants that were filled in, so that results are not those of the program itself.
-    ``arguments`` and ``results`` are those of a run recorded in a snapshot.
+    ``arguments`` and ``results`` are those of a run recorded in a snapshot. ``is_refined`` of a
+    program of symbolic shapes, which became those of arrays that were given.
     """
 
     module: Module
@@ -46,6 +49,7 @@ class Program:
     notes: tuple[str, ...] = ()
     arguments: tuple[Value, ...] | None = None
     results: tuple[Array, ...] | None = None
+    is_refined: bool = False  # symbolic shapes became those of the arrays given
 
 
 class Options(Protocol):
@@ -67,10 +71,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def given(path: Path, options: Options) -> Program:
     """Read a command's program; print on standard error where it differs from its file."""
-    program = read_program(path, options.elided)
+    program = read_program(path, options.elided, given=sizes_of(options))
     for note in program.notes:
         print(f"{path}: {note}", file=sys.stderr)
     return program
+
+
+def sizes_of(options: object) -> Given | None:
+    """Return a function that reads the sizes of the arrays of --args; None without that option."""
+    file = getattr(options, "args", None)
+    if file is None:
+        return None
+    return lambda: {name: array.shape for name, array in archive.read(Path(file)).items()}
 
 
 def values(program: Program, path: Path, options: arguments.Options) -> tuple[Value, ...]:
@@ -90,18 +102,24 @@ def per_rank(
     return arguments.per_rank(program.module, path, options, size)
 
 
-def read_program(path: Path, elided: str | None = None, name: str | None = None) -> Program:
+def read_program(
+    path: Path,
+    elided: str | None = None,
+    name: str | None = None,
+    given: Given | None = None,
+) -> Program:
     """Read a program from a file, from standard input (``-``), or from a dump of XLA.
 
     A file has HLO text, StableHLO (text or bytecode), or a proto of XLA, perhaps compressed by
     gzip. In a directory that XLA wrote ``name`` names one of several modules, which is read as it
     was before optimisations. ``elided`` (``random:SEED``, ``zeros``) fills in constants that are
-    left out. Raises Error, whose text begins with the file.
+    left out; ``given`` says the sizes of the arrays that the program will take, which those of
+    symbolic shapes need. Raises Error, whose text begins with the file.
     """
     if path.is_dir():
         return read_stage(_first_stage(path, name), elided)
     with _named(path):
-        return of_bytes(read_bytes(path), elided)
+        return of_bytes(read_bytes(path), elided, given)
 
 
 def read_stage(stage: Stage, elided: str | None = None) -> Program:
@@ -115,16 +133,17 @@ def read_stage(stage: Stage, elided: str | None = None) -> Program:
     return program
 
 
-def of_bytes(data: bytes, elided: str | None = None) -> Program:
+def of_bytes(data: bytes, elided: str | None = None, given: Given | None = None) -> Program:
     """Read a program from the bytes of a file: :func:`read_program`."""
     found = recognised(data)
     if found.kind is Kind.HLO:
         return _of_text(found.text, elided)
     if found.kind is Kind.STABLEHLO:
-        return _of_text(conversion.hlo_text(conversion.STABLEHLO, found.data), elided)
+        text, is_refined = conversion.hlo_text(conversion.STABLEHLO, found.data, given)
+        return replace(_of_text(text, elided), is_refined=is_refined)
     module = module_proto(found.data)
     assert module is not None
-    program = _of_text(conversion.hlo_text(conversion.MODULE, module), elided)
+    program = _of_text(conversion.hlo_text(conversion.MODULE, module)[0], elided)
     arguments, results = _recorded_run(found.data, module)
     return Program(program.module, program.text, program.notes, arguments, results)
 

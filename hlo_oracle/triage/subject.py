@@ -92,9 +92,11 @@ class Triager:
 
     def _cases(self, number: int) -> Sequence[Case]:
         one = self._triage.inputs[number]
-        program = programs.read_program(one.path, self._triage.elided)
-        self._notes = program.notes
         given = _Asked(self._triage.seed, one.arguments)
+        program = programs.read_program(
+            one.path, self._triage.elided, given=programs.sizes_of(given)
+        )
+        self._notes = program.notes
         values = program.arguments or arguments.given(program.module, one.path, given)
         return [Case(program.module, checked(program.module.entry, values))]
 
