@@ -44,6 +44,13 @@ MARKERS = (
     "xla.sdy.GlobalToLocalShape",
     "xla.sdy.LocalToGlobalShape",
 )
+# Of these the value is the operand only before partitioning, and of one partition.
+_OF_PARTITIONS = ("SPMDFullToShardShape", "SPMDShardToFullShape")
+_SHARDED = (
+    ": the program is sharded, and not yet partitioned. What jax.jit(f).lower(x).compile() gives is"
+    " so, for N partitions: interp.evaluate(ho.load(it), (x0,), (x1,), …, partitions=N), or hlo"
+    " run FILE --partitions N"
+)
 # What ``trans_x`` says, as triangular-solve does.
 TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 _ROUTINE = re.compile(r"lapack_([sdcz])(potrf|trsm|getrf|geqrf|orgqr|ungqr)_ffi")
@@ -79,7 +86,15 @@ def require_fitting(target: str, operands: Sequence[Shape], result: Shape, confi
         fits = rule is None or (len(arrays) == len(operands) and rule(call))
     if not fits:
         shown = ", ".join(map(str, operands)) or "no operands"
-        raise Unsupported(f"the custom call target {target!r} of {shown} does not give {result}")
+        raise Unsupported(
+            f"the custom call target {target!r} of {shown} does not give {result}{sharded(target)}"
+        )
+
+
+def sharded(target: str) -> str:
+    """Return what to do about a program that is not yet partitioned, for the message about a custom
+    call of sharding that cannot be evaluated; empty for other targets."""
+    return _SHARDED if target.startswith("xla.sdy.") or target in _OF_PARTITIONS else ""
 
 
 def letter(config: str, name: str, letters: str) -> str:

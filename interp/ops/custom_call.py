@@ -10,7 +10,7 @@ import numpy as np
 
 from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
-from hlo.custom_calls import MARKERS, require_fitting
+from hlo.custom_calls import MARKERS, require_fitting, sharded
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.text.suggestion import suggestion
@@ -68,10 +68,12 @@ def target_of(name: str) -> Target:
     known = {**TARGETS, **_REGISTERED.get({})}
     target = known.get(name)
     if target is None:
+        if what := sharded(name):
+            raise Unsupported(f"the custom call target {name!r} has no meaning here{what}")
         others = [one for one in sorted(known) if not one.startswith(("blas_", "lapack_"))]
         raise Unsupported(
             f"no function is registered for the custom call target {name!r}:"
-            " evaluate(module, ..., custom_calls={target: function}) registers one;"
+            " interp.evaluate(module, …, custom_calls={target: function}) registers one;"
             f" there are {', '.join(others)}, and {len(known) - len(others)} of BLAS and LAPACK"
             f"{suggestion(name, known)}"
         )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hlo
-from hlo.errors import VerifyError
+from hlo.errors import Unsupported, VerifyError
 from hlo.types import ELEMENT_TYPES, ArrayShape, Shape, TupleShape, element_type_of
 from interp import evaluate
 from interp.ops import custom_call as calls
@@ -30,6 +30,20 @@ def array(name: str, *dims: int) -> ArrayShape:
 def test_markers_are_their_operand() -> None:
     x = np.ones(2, np.float32)
     assert called("Sharding", array("f32", 2), x) is x
+
+
+@pytest.mark.parametrize(
+    "target", ["xla.sdy.GlobalToLocalShape", "xla.sdy.Other", "SPMDFullToShardShape"]
+)
+def test_sharded_programs_are_to_be_partitioned(target: str) -> None:
+    with pytest.raises(Unsupported, match="sharded, and not yet partitioned.*partitions=N"):
+        called(target, array("f32", 2), np.ones(4, np.float32))
+
+
+def test_an_unknown_target_names_what_registers_functions() -> None:
+    with pytest.raises(Unsupported, match=r"interp\.evaluate\(module, …, custom_calls=") as raised:
+        called("callback", array("f32", 2), np.ones(2, np.float32))
+    assert "sharded" not in str(raised.value)
 
 
 ASKS = hlo.parse("""HloModule asks
@@ -147,5 +161,5 @@ ENTRY e {
         return operands[0] * np.float32(2)
 
     assert evaluate(module, x, custom_calls={"double": double}).tolist() == [2, 4]
-    with pytest.raises(hlo.Unsupported, match="'double': evaluate.*custom_calls.*TopK"):
+    with pytest.raises(hlo.Unsupported, match="'double': interp.evaluate.*custom_calls.*TopK"):
         evaluate(module, x, custom_calls={"triple": double})
