@@ -90,9 +90,9 @@ def _weight(status: int) -> int:
 
 def _module(dumped: Dumped, options: argparse.Namespace, console: Console) -> list[Row]:
     width = max(len(one_line(stage.label)) for stage in dumped.stages)
-    if not options.json:
-        console.print(escape(f"{one_line(dumped.name)}: {counted(len(dumped.stages), 'stage')}"))
-    rows = []
+    title = f"{one_line(dumped.name)}: {counted(len(dumped.stages), 'stage')}"
+    rows: list[Row] = []
+    printed = 0  # faults are held back: they may be one line in the end
     history = History(dumped, drawn(options), options.seed or 0, reader())
     with progress(options, dumped) as watch:
         for row in history.rows(watch):
@@ -100,11 +100,33 @@ def _module(dumped: Dumped, options: argparse.Namespace, console: Console) -> li
             if options.json:
                 sys.stdout.write(json.dumps(as_json(dumped, row)) + "\n")
                 sys.stdout.flush()
-            elif row.kind != SAME:
-                _print(row, width, console)
-    if not options.json:
+            elif row.kind not in (SAME, FAULT):
+                printed = _print_rows(rows, printed, title, width, console)
+    if not options.json and _is_one_fault(rows):
+        reason = one_line(rows[0].lines[0])
+        console.print(escape(f"{title}, not checked: {reason}"), style="yellow")
+    elif not options.json:
+        _print_rows(rows, printed, title, width, console)
         _print_summary(rows, console)
     return rows
+
+
+def _is_one_fault(rows: list[Row]) -> bool:
+    """Test for stages that none could be checked of, for one reason."""
+    return {row.kind for row in rows} == {FAULT} and len({row.lines for row in rows}) == 1
+
+
+def _print_rows(rows: list[Row], printed: int, title: str, width: int, console: Console) -> int:
+    """Print the rows from number ``printed`` on, after the title if it is the first, without those
+    that say the same as the one before; return the number of rows."""
+    if not printed:
+        console.print(escape(title))
+    for number in range(printed, len(rows)):
+        row, before = rows[number], rows[number - 1] if number else None
+        repeats = before is not None and (row.kind, row.lines) == (before.kind, before.lines)
+        if row.kind != SAME and not (row.kind == FAULT and repeats):
+            _print(row, width, console)
+    return len(rows)
 
 
 def as_json(dumped: Dumped, row: Row) -> dict[str, object]:

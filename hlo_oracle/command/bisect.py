@@ -3,9 +3,11 @@
 DUMP is a directory that XLA wrote with --xla_dump_to=DIR --xla_dump_hlo_as_text
 --xla_dump_hlo_pass_re=.* (and --xla_dump_large_constants), or --xla_dump_hlo_as_proto; or files of
 it; or any files, in any form, and - for standard input, which are then the stages of one program in
-the order given. Each stage is evaluated exactly, on the same arguments, and must mean what the one
-before meant, but for roundings. Then the two stages are run side by side, and the first instruction
-is named whose value is another one. Exit status: 0 nothing changed, 1 a culprit, 2 bad input.
+the order given. Of a dump of several modules a glob of files chooses one: DUMP/module_0008*, which
+--args, the arguments of one, ask for. Each stage is evaluated exactly, on the same arguments, and
+must mean what the one before meant, but for roundings. Then the two stages are run side by side,
+and the first instruction is named whose value is another one. Exit status: 0 nothing changed, 1 a
+culprit, 2 bad input.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,7 +25,7 @@ from rich.markup import escape
 
 import bisect_dump
 import pages
-from bisect_dump import Change, Culprit, Dumped, History
+from bisect_dump import Change, Culprit, Dumped, History, Stage
 from bisect_dump.stages import Reader
 from hlo.errors import Error
 from hlo_oracle import arguments, option_types, terminal
@@ -86,6 +89,11 @@ def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console, rea
         print(json.dumps(found | {"changed": change is not None, "status": status}))
         return status
     name = f"{one_line(dumped.name)}: {len(dumped.stages)} stages"
+    alike = _by_reason(history.faults)
+    if len(history.faults) == len(dumped.stages) and len(alike) == 1:
+        (reason,) = alike
+        console.print(escape(f"{name}, not checked: {one_line(reason)}"), style="yellow")
+        return status
     says = "CHANGED" if change else "nothing is proven, suspect" if shown else "nothing changed"
     open_ = f" ({history.undetermined} undetermined)" if history.undetermined else ""
     console.print(escape(f"{name}, {says}{open_}"))
@@ -100,10 +108,20 @@ def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console, rea
             f"  not compared: {escape(one_line(stage.label))} takes or gives other arrays"
         )
         console.print(escape("\n".join(f"    {one_line(line)}" for line in lines)))
-    for stage, reason in history.faults.items():
-        short = one_line(stage.path.name)
-        console.print(escape(printable(f"  not checked: {short}\n    {reason}")), style="yellow")
+    for reason, stages in alike.items():
+        short = one_line(stages[0].path.name)
+        more = f" and {len(stages) - 1} more" if len(stages) > 1 else ""
+        text = f"  not checked: {short}{more}\n    {reason}"
+        console.print(escape(printable(text)), style="yellow")
     return status
+
+
+def _by_reason(faults: Mapping[Stage, str]) -> dict[str, list[Stage]]:
+    """Group stages that could not be checked by the reason, which is often one for all of them."""
+    found: dict[str, list[Stage]] = {}
+    for stage, reason in faults.items():
+        found.setdefault(reason, []).append(stage)
+    return found
 
 
 def _write_page(

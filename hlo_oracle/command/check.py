@@ -6,8 +6,9 @@ that their outputs have on XLA:CPU. Otherwise arguments are drawn from the seed.
 programs for which several make a difference, the interpreter alone is run.
 
 A directory that XLA wrote (--xla_dump_to) holds the stages of compilations instead: each is
-evaluated, and must mean what the one before meant (hlo bisect finds the instruction). Its snapshots
-of runs are programs.
+evaluated, and must mean what the one before meant (hlo bisect finds the instruction). --args are
+those of one module: of the others a line says that they do not fit (hlo bisect DIR/module_0008*
+takes one module). Its snapshots of runs are programs.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
@@ -338,3 +339,44 @@ def test_directories_among_the_files_of_a_dump(
     (stages / "module_0000.jit_scores").mkdir()
     assert main(["bisect", *map(str, sorted(stages.iterdir()))]) == 0
     assert "7 stages" in capsys.readouterr().out
+
+
+OTHER = """HloModule other
+ENTRY e {
+  only = f32[3] parameter(0)
+  ROOT r = f32[3] negate(only)
+}
+"""
+
+
+@pytest.mark.parametrize("command", ["check", "bisect"])
+def test_a_module_that_arguments_do_not_fit_is_one_line(
+    command: str, stages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for label in ("before_optimizations", "0001.p.after_a.before_b", "cpu_after_optimizations"):
+        (stages / f"module_9999.other.{label}.txt").write_text(OTHER)
+    arguments = tmp_path / "one.npz"
+    np.savez(arguments, only=np.ones(3, np.float32))
+    assert main([command, str(stages), "--args", str(arguments)]) == 2
+    first, *others = capsys.readouterr().out.splitlines()
+    assert re.match(r"module_\S+: 7 stages, not checked: \S+one\.npz: .* missing", first)
+    assert others[0].startswith("module_9999.other: 3 stages") and "missing" not in str(others)
+
+
+def test_faults_of_one_reason_are_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of three stages take another array, which is not there."""
+    first, *others = (
+        tmp_path / f"module_0001.other.{label}.txt"
+        for label in ("before_optimizations", "0001.p.after_a.before_b", "cpu_after_optimizations")
+    )
+    first.write_text(OTHER)
+    for path in others:
+        path.write_text(OTHER.replace("only", "another").replace("f32[3]", "f32[4]"))
+    arguments = tmp_path / "one.npz"
+    np.savez(arguments, only=np.ones(3, np.float32))
+    for command, told in (("bisect", f"{others[0].name} and 1 more"), ("check", "2 not checked")):
+        assert main([command, str(tmp_path), "--args", str(arguments)]) == 2
+        said = capsys.readouterr().out
+        assert told in said and said.count("another is missing") == 1
