@@ -27,7 +27,6 @@ from hlo.bit_equality import differences
 from hlo.errors import Unsupported
 
 jax = pytest.importorskip("jax")
-jax.config.update("jax_enable_x64", True)
 
 from against_jax import known  # noqa: E402
 from against_jax.case import Case  # noqa: E402
@@ -66,7 +65,15 @@ def by_subject() -> dict[str, list[Case]]:
     return found
 
 
-SUBJECTS = by_subject()
+with jax.enable_x64(True):
+    SUBJECTS = by_subject()
+
+
+@pytest.fixture(autouse=True)
+def _with_64_bits() -> Iterator[None]:
+    """Let JAX have types of 64 bits here, and leave them off for all other tests."""
+    with jax.enable_x64(True):
+        yield
 
 
 def is_lax(subject: str) -> bool:
