@@ -129,8 +129,9 @@ def _crossed(choice: Apply, lane: Variable) -> Iterator[int]:
     else:
         value, least, greatest = choice.operands
     low, high = ix.value_of(least), ix.value_of(greatest)
-    step = ix.coefficients(value).get(lane, 0)
-    if low is None or high is None or not step or ix.coefficients(value) != {lane: step}:
+    coefficients = ix.coefficients(value)
+    step = coefficients.get(lane, 0)
+    if low is None or high is None or not step or len(coefficients) > 1:
         return
     # Of rising values lane * step + offset; falling ones are negative rising ones.
     at_first = ix.bounds(value)[0 if step > 0 else 1]

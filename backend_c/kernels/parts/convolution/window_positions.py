@@ -32,18 +32,22 @@ def position(
         ix.multiply(tap, dimension.window_dilation),
         -dimension.padding_low,
     )
-    end = (extent - 1) * dimension.base_dilation
-    low, high = ix.bounds(padded)
-    if not extent:
-        conditions.append(Constant(PRED, False))
-    # The bounds of loop variables show that most windows never leave the operand: no test then.
-    elif low < 0 or high > end:
-        conditions.append(apply("within", padded, ix.constant(0), ix.constant(end), type=PRED))
-    inside = ix.clamp(0, padded, max(end, 0))
+    inside = clamped(padded, (extent - 1) * dimension.base_dilation, conditions)
     if dimension.base_dilation > 1:
         hole = ix.modulo(inside, dimension.base_dilation)
         conditions.append(apply("compare-EQ", hole, ix.constant(0), type=PRED))
     return ix.divide(inside, dimension.base_dilation)
+
+
+def clamped(index: Expr, end: int, conditions: list[Expr]) -> Expr:
+    """Return an index clamped into 0 … end. Appends the condition that it lies there."""
+    low, high = ix.bounds(index)
+    if end < 0:
+        conditions.append(Constant(PRED, False))
+    # The bounds of loop variables show that most windows never leave the operand: no test then.
+    elif low < 0 or high > end:
+        conditions.append(apply("within", index, ix.constant(0), ix.constant(end), type=PRED))
+    return ix.clamp(0, index, max(end, 0))
 
 
 def position_count(size: Expr, window: WindowDimension) -> Expr:

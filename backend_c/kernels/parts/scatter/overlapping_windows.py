@@ -17,12 +17,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer, array_reader
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.convolution.window_positions import Windows
+from backend_c.kernels.parts.convolution.window_positions import Windows, clamped
 from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.scatter.ordered_updates import wide_monoid
 from backend_c.kernels.parts.scatter.selected_taps import selected_tap
@@ -94,7 +95,7 @@ class _Gathered:
             place, rest, windows.dimensions, windows.operand.shape.dims, strict=True
         ):
             index.append(ix.add(ix.multiply(q, d.stride), r))
-            bounds += _within(index[-1], extent)
+            clamped(index[-1], extent - 1, bounds)  # none is clamped under the condition
         with windows.where(bounds):
             state = wide.lifted(self._first) if wide else self._first
             for reaches in itertools.product(
@@ -107,15 +108,12 @@ class _Gathered:
         """Fold the source of a window into a state if the window selected the element."""
         scope, conditions, window = self._scope, list[Expr](), list[Expr]()
         for q, (offset, _), positions in zip(place, reaches, self._windows.positions, strict=True):
-            p = ix.add(q, offset)
-            conditions += _within(p, positions)
-            window.append(ix.clamp(0, p, positions - 1))
+            window.append(clamped(ix.add(q, offset), positions - 1, conditions))
         number = 0
         for (_, tap), d in zip(reaches, self._windows.dimensions, strict=True):
             number = number * d.size + tap
-        is_mine = apply("compare-EQ", self._chosen.at(*window), Constant(S32, number), type=PRED)
-        for condition in conditions:
-            is_mine = apply("and", condition, is_mine, type=PRED)
+        is_chosen = apply("compare-EQ", self._chosen.at(*window), Constant(S32, number), type=PRED)
+        is_mine = all_of((*conditions, is_chosen))
         before, source = scope.bind(state), self._source.at(*window)
         if self._wide is not None:
             after = self._wide.combined(before, self._wide.lifted(source))
@@ -133,13 +131,3 @@ def _reaches(dimension: WindowDimension, rest: int) -> Iterator[_Reach]:
         tap, hole = divmod(first - offset * dimension.stride, dimension.window_dilation)
         if not hole and 0 <= tap < dimension.size:
             yield offset, tap
-
-
-def _within(position: Expr, extent: int) -> list[Expr]:
-    """Return the condition 0 <= position < extent; none where the bounds of loops show it."""
-    low, high = ix.bounds(position)
-    if low >= 0 and high < extent:
-        return []
-    last = ix.constant(max(extent - 1, 0))
-    is_empty = [] if extent else [Constant(PRED, False)]
-    return [*is_empty, apply("within", position, ix.constant(0), last, type=PRED)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from backend_c.elemental.data_movement import all_of
 from backend_c.ir.element import zero
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import apply
@@ -35,8 +36,9 @@ def selected_tap(windows: Windows, place: Sequence[Expr], select: Combiner) -> E
         if not is_known:  # the zero that `best` begins as keeps its place from nobody
             is_later = apply("compare-GE", chosen, Constant(S32, 0), type=PRED)
             keeps = apply("and", is_later, keeps, type=PRED)
-        for condition in conditions:
-            keeps = apply("or", apply("not", condition, type=PRED), keeps, type=PRED)
+        if conditions:
+            is_outside = apply("not", all_of(conditions), type=PRED)
+            keeps = apply("or", is_outside, keeps, type=PRED)
         keeps = scope.bind(keeps)
         chosen = scope.bind(apply("select", keeps, chosen, last, type=S32))
         best = scope.bind(apply("select", keeps, best, candidate, type=element_type))

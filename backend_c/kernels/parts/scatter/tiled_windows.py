@@ -14,23 +14,22 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import apply
+from backend_c.kernels.parts.convolution.small_windows import have_few_taps
 from backend_c.kernels.parts.convolution.window_positions import Windows
 from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.scatter.selected_taps import selected_tap
-from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.types import PRED, S32
 
 
 def are_tiles(windows: Windows) -> bool:
     """Return whether windows of few elements cover an operand, each element once."""
-    dims, scope = windows.operand.shape.dims, windows.scope
-    if windows.operand.sizes or windows.elements > WRITTEN_OUT or not scope.settings.has_lanes:
-        return False
-    return all(
+    return have_few_taps(windows) and all(
         (d.stride if count > 1 else d.size) == d.size
         and count * d.size == extent
-        and (d.padding_low, d.window_dilation, d.base_dilation) == (0, 1, 1)
-        for d, count, extent in zip(windows.dimensions, windows.positions, dims, strict=True)
+        and (d.padding_low, d.window_dilation) == (0, 1)
+        for d, count, extent in zip(
+            windows.dimensions, windows.positions, windows.operand.shape.dims, strict=True
+        )
     )
 
 
