@@ -228,6 +228,10 @@ class CFloatMachine:
         bound: Value = word.printer.bind(_FLOAT, f"hlo_f32_from_bits({word.text})")
         return bound
 
+    def residual(self, a: Value, b: Value, c: Value | float) -> Value:
+        texts = ", ".join(_text(value, _FLOAT) for value in (a, b, c))
+        return a.printer.bind(_FLOAT, f"hlo_residual_f32({texts})")
+
     def widened(self, x: Value) -> Value:
         return x.printer.bind(_DOUBLE, f"(double){x.text}")
 

@@ -6,6 +6,8 @@
  *   hlo_total_order_T     an integer that grows along -NaN < -inf < … < -0 < +0 < … < +NaN
  *   hlo_from_total_order_T      the number of such an integer
  *   hlo_fused_T(a, b, c)        a * b + c, rounded once if the processor has that, else twice
+ *   hlo_residual_f32(a, b, c)   c - a * b with an exact product, rounded once if the processor has
+ *       fused operations, else by way of f64
  *   hlo_product_error_f64(a, b, product)      a * b - product, exactly (Dekker's TwoProd), for the
  *       rounded product of factors below 2**996 whose last bit is above 2**-1074
  *   hlo_quarter_turns_f32(x)    2/pi x, modulo 4 and in fixed point; hlo_quadrant_of it, and the rest
@@ -43,10 +45,14 @@ HLO_FUNCTION double hlo_fused_f64(double a, double b, double c) { return a * b +
 #endif
 
 #if HLO_FUSES
+HLO_FUNCTION float hlo_residual_f32(float a, float b, float c) { return hlo_fused_f32(-a, b, c); }
 HLO_FUNCTION double hlo_product_error_f64(double a, double b, double product) {
     return hlo_fused_f64(a, b, -product);
 }
 #else
+HLO_FUNCTION float hlo_residual_f32(float a, float b, float c) {
+    return (float)((double)c - (double)a * (double)b);
+}
 HLO_FUNCTION double hlo_product_error_f64(double a, double b, double product) {
     const double scaled_a = a * 134217729.0, scaled_b = b * 134217729.0; /* by 2**27 + 1 */
     const double a_high = scaled_a - (scaled_a - a), b_high = scaled_b - (scaled_b - b);

@@ -64,6 +64,11 @@ class NumpyFloatMachine:
     def from_bits(self, word: Any) -> Array:
         return np.asarray(word).view(np.float32)
 
+    def residual(self, a: Array, b: Array, c: Array | float) -> Array:
+        if self.once:
+            return self.fused(-a, b, c)
+        return self.narrowed(np.float64(c) - self.widened(a) * self.widened(b))
+
     def widened(self, x: Array) -> Array:
         return np.asarray(x).astype(np.float64)
 

@@ -72,6 +72,9 @@ class FloatMachine(FusingMachine[V], Protocol[V]):
     def from_bits(self, word: Word) -> V:
         """Return the value that ``word`` encodes."""
 
+    def residual(self, a: V, b: V, c: V | float) -> V:
+        """Return c - a * b: a fused operation, or the float64 difference from the exact product."""
+
     def widened(self, x: V) -> Any:
         """Return ``x`` as a float64, exactly."""
 

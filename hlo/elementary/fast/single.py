@@ -29,7 +29,11 @@ _HALF_PI_NEAREST = 1.5707964
 
 
 def rsqrt(x: V, machine: FloatMachine[V]) -> V:
-    """Evaluate 1 / sqrt(x) as ``roots.rsqrt`` does, with 1 - x y**2 from exact products."""
+    """Evaluate 1 / sqrt(x): y of f32 operations errs by 2**-23, and one Newton step,
+    y + y (1 - x y**2) / 2 with the difference from exact products, by 2**-45.
+
+    The step makes NaN of 0 and infinity, whose y is right.
+    """
     y = 1.0 / machine.sqrt(x)
     root = x * y
     rest = remainder(1.0, root, y, machine) - product_error(x, y, root, machine) * y
