@@ -32,6 +32,7 @@
 
 /* Left factors: the address of the first row's, pitches, and the steps as segments at offsets. */
 #define HLO_GEMM_LEFT(name, T)                                                                     \
+    typedef T hlo_gemm_factor_##name;                                                              \
     typedef struct {                                                                               \
         const T *first;                                                                            \
         int64_t row_pitch, step_pitch;                                                             \
@@ -51,7 +52,7 @@
         hlo_gemm_vector_##name sums[count][vectors];                                               \
         memset(sums, 0, sizeof sums);                                                              \
         for (int64_t segment = 0; segment < left->segments; ++segment) {                           \
-            const T *HLO_RESTRICT lhs = left->first + left->offsets[segment];                      \
+            const hlo_gemm_factor_##name *HLO_RESTRICT lhs = left->first + left->offsets[segment]; \
             HLO_GEMM_UNROLL_STEPS                                                                  \
             for (int64_t step = 0; step < length; ++step) {                                        \
                 const hlo_gemm_stored_##name *columns = (const hlo_gemm_stored_##name *)rhs;       \

@@ -1,18 +1,19 @@
 /* Products of matrices of bf16 in sums of f32, by hlo_gemm_narrow.h.
  *
- *             step  instruction of a word
- *   AMX        2    tdpbf16ps: 32 products of f32 added up, then added to the sum
- *   others     1    those of hlo_gemm_f32.h, on factors widened to f32
+ *                 step  instruction of a word
+ *   AMX            2    tdpbf16ps: 32 products of f32 added up, then added to the sum
+ *   AVX-512 BF16   2    vdpbf16ps: two products added to the sum
+ *   others         1    those of hlo_gemm_f32.h, on factors widened to f32
  *
- * A product of two bf16 has 16 bits, so f32 has it. But AMX takes subnormal factors for zeros, and
- * makes zeros of subnormal sums. No sum is subnormal if the least product cannot be: each of
- * magnitude at least 2^a times one of at least 2^b is a multiple of 2^(a + b - 14), and so are
+ * A product of two bf16 has 16 bits, so f32 has it. But both instructions take subnormal factors for
+ * zeros, and make zeros of subnormal sums. No sum is subnormal if the least product cannot be: each
+ * of magnitude at least 2^a times one of at least 2^b is a multiple of 2^(a + b - 14), and so are
  * sums, rounded ones, too; from -126 on that is normal. Panels note the least magnitude of their
  * right factors, and the caller has that of left ones (hlo_gemm_bf16_least): only where both allow
- * it is AMX used, else pairs are widened as they are multiplied.
+ * it are they used, else pairs of right factors are widened as they are multiplied.
  *
- * vdpbf16ps (AVX-512) is not used: it flushes, too, and takes twice the time of f32 where both were
- * measured.
+ * vdpbf16ps takes the time of a fused operation of f32 on Zen 4, so half that of f32 for a product,
+ * and twice that on processors with AMX, which do not use it.
  */
 #ifndef HLO_GEMM_BF16_H
 #define HLO_GEMM_BF16_H
@@ -23,9 +24,22 @@
 #define HLO_BF16_ROOM(k) ((k) + 1)
 
 #if HLO_AMX
-/* A pair as the bits of a float, so that sums and words have one type. */
+#define HLO_BF16_PAIRS 1
+#elif HLO_GEMM_BYTES == 64 && defined(__AVX512BF16__)
+#define HLO_BF16_PAIRS 1
+#define HLO_BF16_DOT 1
+#else
+#define HLO_BF16_PAIRS 0
+#endif
+
+#if HLO_BF16_PAIRS
+/* A pair of right factors as the bits of a float, so that sums and words have one type. */
+typedef struct {
+    float low, high;
+} hlo_bf16_pair;
+
 HLO_GEMM_VECTOR(bf16, float)
-HLO_GEMM_LEFT(bf16, float)
+HLO_GEMM_LEFT(bf16, hlo_bf16_pair)
 
 typedef uint32_t hlo_bf16_bits __attribute__((vector_size(HLO_GEMM_BYTES)));
 
@@ -34,9 +48,8 @@ typedef uint32_t hlo_bf16_bits __attribute__((vector_size(HLO_GEMM_BYTES)));
 
 #define HLO_GEMM_ADD_bf16(sum, left, right)                                                        \
     do {                                                                                           \
-        const hlo_bf16_bits both = (hlo_bf16_bits){0} + hlo_bits_f32(left);                        \
-        (sum) += HLO_BF16_LOW(both) * HLO_BF16_LOW(right);                                         \
-        (sum) += HLO_BF16_HIGH(both) * HLO_BF16_HIGH(right);                                       \
+        (sum) += (left).low * HLO_BF16_LOW(right);                                                 \
+        (sum) += (left).high * HLO_BF16_HIGH(right);                                               \
     } while (0)
 
 HLO_GEMM_MICROKERNEL(bf16, float, hlo_gemm_bf16_whole, HLO_GEMM_ROWS, HLO_GEMM_VECTORS)
@@ -47,6 +60,17 @@ HLO_FUNCTION float hlo_gemm_bf16_joined(const uint16_t *from, int64_t pitch, int
 }
 
 HLO_FUNCTION void hlo_gemm_bf16_words(const uint16_t *HLO_RESTRICT from, int64_t count,
+                                      int64_t words, hlo_bf16_pair *HLO_RESTRICT into) {
+    float *parts = (float *)(void *)into;
+    for (int64_t part = 0; part < count; ++part) {
+        parts[part] = hlo_f32_from_bits((uint32_t)from[part] << 16);
+    }
+    for (int64_t part = count; part < 2 * words; ++part) {
+        parts[part] = 0.0f;
+    }
+}
+
+HLO_FUNCTION void hlo_gemm_bf16_right(const uint16_t *HLO_RESTRICT from, int64_t count,
                                       int64_t words, float *HLO_RESTRICT into) {
     memcpy(into, from, (size_t)count * sizeof *from);
     memset((unsigned char *)into + (size_t)count * sizeof *from, 0,
@@ -100,7 +124,9 @@ HLO_FUNCTION int hlo_bf16_is_normal(uint32_t left, const float *panels, int64_t 
     return hlo_bf16_exponent(left) + hlo_bf16_exponent(right) >= -112;
 }
 
+#if HLO_AMX
 HLO_AMX_DEFINE(bf16, "tdpbf16ps")
+#endif
 #else
 HLO_FUNCTION float hlo_gemm_bf16_joined(const uint16_t *from, int64_t pitch, int64_t place) {
     (void)pitch;
@@ -117,6 +143,11 @@ HLO_FUNCTION void hlo_gemm_bf16_words(const uint16_t *HLO_RESTRICT from, int64_t
     }
 }
 
+HLO_FUNCTION void hlo_gemm_bf16_right(const uint16_t *HLO_RESTRICT from, int64_t count,
+                                      int64_t words, float *HLO_RESTRICT into) {
+    hlo_gemm_bf16_words(from, count, words, into);
+}
+
 HLO_FUNCTION void hlo_gemm_bf16_noted(const float *panel, int64_t words, int is_first,
                                       float *note) {
     (void)panel, (void)words, (void)is_first, (void)note;
@@ -129,21 +160,39 @@ HLO_LINKED_PROCEDURE void hlo_gemm_bf16_least(const uint16_t *lhs, int64_t row_p
 }
 #endif
 
-HLO_FUNCTION void hlo_gemm_bf16_right(const uint16_t *HLO_RESTRICT from, int64_t count,
-                                      int64_t words, float *HLO_RESTRICT into) {
-    hlo_gemm_bf16_words(from, count, words, into);
-}
-
 HLO_FUNCTION const float *hlo_gemm_bf16_start(const float *note) {
     (void)note;
     return NULL;
 }
 
 HLO_GEMM_NARROW_ROW(bf16, uint16_t, float)
-#if HLO_AMX
+#if HLO_BF16_PAIRS
 HLO_GEMM_NARROW(bf16, uint16_t, float, 2, HLO_BF16_ROOM, bf16, f32)
 #else
 HLO_GEMM_NARROW(bf16, uint16_t, float, 1, HLO_BF16_ROOM, f32, f32)
+#endif
+
+#if defined(HLO_BF16_DOT)
+HLO_GEMM_VECTOR(bf16_dot, float)
+HLO_GEMM_LEFT(bf16_dot, float)
+
+HLO_FUNCTION hlo_gemm_vector_bf16_dot hlo_bf16_dot(hlo_gemm_vector_bf16_dot sum,
+                                                   hlo_bf16_bits left, hlo_bf16_bits right) {
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(left), "v"(right));
+    return sum;
+}
+
+#define HLO_GEMM_ADD_bf16_dot(sum, left, right)                                                    \
+    (sum) = hlo_bf16_dot(sum, (hlo_bf16_bits){0} + hlo_bits_f32(left), (hlo_bf16_bits)(right))
+
+HLO_GEMM_MICROKERNEL(bf16_dot, float, hlo_gemm_bf16_dot_whole, HLO_GEMM_ROWS, HLO_GEMM_VECTORS)
+HLO_GEMM_MICROKERNEL(bf16_dot, float, hlo_gemm_bf16_dot_fewer, HLO_GEMM_FEWER_ROWS,
+                     HLO_GEMM_VECTORS)
+
+#define hlo_gemm_bf16_dot_words hlo_gemm_bf16_right
+#define hlo_gemm_bf16_dot_start hlo_gemm_bf16_start
+HLO_GEMM_NARROW_TILE(bf16_dot, float, bf16_dot)
+HLO_GEMM_NARROW_PRODUCT(bf16_dot, uint16_t, float, 2, HLO_BF16_ROOM, bf16_dot)
 #endif
 
 /* Sums of products; `least` is what hlo_gemm_bf16_least wrote of these rows. */
@@ -155,6 +204,11 @@ HLO_LINKED_PROCEDURE void hlo_gemm_bf16(const uint16_t *lhs, int64_t row_pitch, 
         hlo_amx_bf16((const unsigned char *)lhs, 2 * row_pitch,
                      (const uint32_t *)(const void *)panels, HLO_BF16_ROOM(k), rows, columns,
                      2 * k, c, c_pitch);
+        return;
+    }
+#elif defined(HLO_BF16_DOT)
+    if (hlo_bf16_is_normal(least, panels, columns, k)) {
+        hlo_gemm_bf16_dot_product(lhs, row_pitch, panels, rows, columns, k, c, c_pitch);
         return;
     }
 #else

@@ -15,7 +15,8 @@
  *
  * and from the type's header
  *
- *   hlo_gemm_NAME_words(from, count, words, into)   factors of a row as left words, then zeros
+ *   hlo_gemm_NAME_words(from, count, words, into)   factors of a row as left words, then zeros; left
+ *       words may be wider than right ones: they are what HLO_GEMM_LEFT(TILES, …) says
  *   hlo_gemm_NAME_right(from, count, words, into)   the same for right words
  *   hlo_gemm_NAME_joined(from, pitch, place)        the word of COUNT right factors at a pitch
  *   hlo_gemm_NAME_row(from, pitch, into)   those of all columns of a panel, side by side in a row
@@ -163,17 +164,18 @@ HLO_FUNCTION int64_t hlo_narrow_least(int64_t a, int64_t b) { return a < b ? a :
         int64_t k, WORD *c, int64_t c_pitch) {                                                     \
         static const int64_t none[1] = {0};                                                        \
         const int64_t wide = HLO_GEMM_COLUMNS(WORD), words = (k + (COUNT) - 1) / (COUNT);          \
-        WORD copy[HLO_GEMM_ROWS * HLO_NARROW_PITCH];                                               \
+        hlo_gemm_factor_##TILES copy[HLO_GEMM_ROWS * HLO_NARROW_PITCH];                            \
+        const int64_t depth = HLO_GEMM_DEPTH * (int64_t)sizeof(WORD) / (int64_t)sizeof copy[0];    \
         hlo_gemm_left_##TILES left;                                                                \
         left.first = copy;                                                                         \
         left.row_pitch = HLO_NARROW_PITCH;                                                         \
         left.step_pitch = 1;                                                                       \
         left.offsets = none;                                                                       \
         left.segments = 1;                                                                         \
-        for (int64_t word = 0; word < words; word += HLO_GEMM_DEPTH) {                             \
+        for (int64_t word = 0; word < words; word += depth) {                                      \
             const int64_t first = word * (COUNT);                                                  \
             int64_t count = 0;                                                                     \
-            left.length = hlo_narrow_least(words - word, HLO_GEMM_DEPTH);                          \
+            left.length = hlo_narrow_least(words - word, depth);                                   \
             for (int64_t row = 0; row < rows; row += count) {                                      \
                 count = hlo_gemm_rows(rows - row);                                                 \
                 const int64_t all = count <= HLO_GEMM_FEWER_ROWS ? HLO_GEMM_FEWER_ROWS             \

@@ -133,8 +133,8 @@ class FastContraction:
     def _find_least(self) -> None:
         """Call hlo_gemm_bf16_least for each block of rows, unless each share calls it for its own.
 
-        AMX flushes subnormal factors and sums: it is used where the least magnitudes of both sides
-        prove that there are none.
+        Instructions of bf16 (AMX, AVX-512) flush subnormal factors and sums: they are used where
+        the least magnitudes of both sides prove that there are none.
         """
         scope, factors = self.scope, self.factors
         blocks = -(-factors.m // self.rows)

@@ -82,7 +82,7 @@ def _s16_words(k: int) -> int:
 def _bf16_words(k: int) -> int:
     """Return the words of a packed column of bf16, as HLO_BF16_ROOM.
 
-    There is room for an f32 in each, as they are multiplied without AMX, and for the least
-    magnitudes.
+    There is room for an f32 in each, as they are multiplied without instructions of bf16,
+    and for the least magnitudes.
     """
     return k + 1
