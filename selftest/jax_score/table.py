@@ -86,6 +86,9 @@ def _lines(outcomes: Collection[Outcome], how: str) -> Iterator[str]:
 
 
 def _kind(reason: str) -> str:
-    """Reduce a reason to its kind: of a program that is not C, the missing feature."""
+    """Reduce a reason to its kind: of a program that is not C, the missing feature, wherever in
+    whose program."""
     _, found, what = reason.partition(": no C for ")
-    return f"no C for {what.partition(';')[0]}" if found else reason[:120]
+    if not found:
+        return reason[:120]
+    return f"no C for {what.partition(';')[0].partition(' (')[0]}"
