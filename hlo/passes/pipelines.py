@@ -7,6 +7,7 @@ from functools import partial
 
 from hlo.module import Module
 from hlo.passes.common_subexpressions import common_subexpressions, merge_computations
+from hlo.passes.complex_functions.expansion import complex_functions
 from hlo.passes.dead_code import dead_code
 from hlo.passes.folds_in_order import in_order, kept_in_order
 from hlo.passes.fusion import fusion
@@ -24,6 +25,7 @@ from hlo.passes.single_terms import single_terms
 from hlo.passes.transpositions.transposes import transposes
 
 PASSES: dict[str, Callable[[Module], Module]] = {
+    "complex_functions": complex_functions,
     "inline": inline,
     "layouts": layouts,
     "late_broadcasts": late_broadcasts,
@@ -63,7 +65,14 @@ _LOOPS = (
 # Products of all slices at once take memory, which targets without it to spare do not have; exact
 # products pack their factors.
 _BEFORE_FUSION = (*_BEFORE_LOOPS, "products_of_slices", *_LOOPS)
-_BEFORE_FAST_FUSION = (*_BEFORE_LOOPS, "products_of_slices", "right_factors", *_LOOPS)
+_BEFORE_FAST_FUSION = (
+    *_BEFORE_LOOPS[:2],
+    "complex_functions",
+    *_BEFORE_LOOPS[2:],
+    "products_of_slices",
+    "right_factors",
+    *_LOOPS,
+)
 _IN_LITTLE_MEMORY = (*_BEFORE_LOOPS, *_LOOPS)
 _FUSION = ("fusion", "merge_computations", "dead_code")
 _EXACT_FUSION = ("fusion_of_exact_sums", *_FUSION[1:])
