@@ -8,6 +8,8 @@ from functools import partial
 from hlo.module import Module
 from hlo.passes.common_subexpressions import common_subexpressions, merge_computations
 from hlo.passes.complex_functions.expansion import complex_functions
+from hlo.passes.complex_functions.products import complex_products
+from hlo.passes.complex_functions.sums import complex_sums
 from hlo.passes.dead_code import dead_code
 from hlo.passes.folds_in_order import in_order, kept_in_order
 from hlo.passes.fusion import fusion
@@ -26,6 +28,8 @@ from hlo.passes.transpositions.transposes import transposes
 
 PASSES: dict[str, Callable[[Module], Module]] = {
     "complex_functions": complex_functions,
+    "complex_products": complex_products,
+    "complex_sums": complex_sums,
     "inline": inline,
     "layouts": layouts,
     "late_broadcasts": late_broadcasts,
@@ -68,6 +72,8 @@ _BEFORE_FUSION = (*_BEFORE_LOOPS, "products_of_slices", *_LOOPS)
 _BEFORE_FAST_FUSION = (
     *_BEFORE_LOOPS[:2],
     "complex_functions",
+    "complex_products",
+    "complex_sums",
     *_BEFORE_LOOPS[2:],
     "products_of_slices",
     "right_factors",

@@ -49,7 +49,7 @@ FORMULAS: Mapping[ElementType, Mapping[str, _Formula]] = {
     },
 }
 _OPCODES = frozenset[str]().union(*FORMULAS.values())
-_PARTS = {C64: F32, C128: F64}
+PARTS = {C64: F32, C128: F64}
 
 
 def complex_functions(module: Module) -> Module:
@@ -65,7 +65,7 @@ def _expanded(rebuilt: Rebuilt, instruction: Instruction) -> Instruction | None:
     formula = FORMULAS.get(shape.element_type, {}).get(instruction.opcode)
     if formula is None:
         return None
-    part = _PARTS[shape.element_type]
+    part = PARTS[shape.element_type]
     writer = Writer(rebuilt, instruction)
     operands = [
         Parts(*(writer.part(opcode, name, part) for opcode in ("real", "imag")))
