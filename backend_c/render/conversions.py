@@ -76,9 +76,9 @@ def _from_index(text: str, result: ElementType) -> tuple[str, int]:
 def _to_float(text: str, source: ElementType, result: ElementType) -> tuple[str, int]:
     """Render ``convert`` to a float type, rounded once.
 
-    A 64-bit integer does not fit a double, so it is rounded to odd there, which rounding to a
-    narrower type then takes as the integer itself. A float has the integers up to 2**24: of a type
-    that ends below, larger ones overflow all the same.
+    A 64-bit integer does not fit a double, nor one of 32 bits a float, so they are rounded to odd
+    there, which rounding to a narrower type then takes as the integer itself. A float has the
+    integers up to 2**24: of a type that ends below, larger ones overflow all the same.
     """
     if not is_narrow(result) or source is result or _has_all(result, source):
         return f"({register_type(result)}){text}", ATOM
@@ -87,7 +87,9 @@ def _to_float(text: str, source: ElementType, result: ElementType) -> tuple[str,
     if source.is_integer and source.bits == 64:
         odd = f"hlo_f64_from_{source}_to_odd({text})"
         return f"hlo_round_{result}_from_f64({odd})", ATOM
-    if source is F64 or (source.is_integer and source.bits == 32):
+    if source.is_integer and source.bits == 32:
+        return f"hlo_round_{result}(hlo_f32_from_{source}_to_odd({text}))", ATOM
+    if source is F64:
         return f"hlo_round_{result}_from_f64((double){text})", ATOM
     return f"hlo_round_{result}((float){text})", ATOM
 

@@ -316,4 +316,16 @@ HLO_FUNCTION double hlo_f64_from_s64_to_odd(int64_t x) {
     return x < 0 ? -magnitude : magnitude;
 }
 
+/* A float for types of at most 14 bits precision: f32 has 24 bits, and of larger integers the last
+ * 8 are cut off. Integers below 2^24 and not below -`most` are as they are. */
+#define HLO_F32_TO_ODD(name, T, most)                                                              \
+    HLO_FUNCTION float hlo_f32_from_##name##_to_odd(T x) {                                         \
+        const uint32_t word = (uint32_t)x;                                                         \
+        const uint32_t high = (word & ~0xffu) | ((word & 0xffu) != 0 ? 0x100u : 0u);               \
+        return (float)(T)(word + (most) <= 0x1000000u + (most) ? word : high);                     \
+    }
+
+HLO_F32_TO_ODD(s32, int32_t, 0x1000000u)
+HLO_F32_TO_ODD(u32, uint32_t, 0u)
+
 #endif

@@ -53,10 +53,10 @@ def test_what_a_type_has_is_not_rounded() -> None:
         assert converted(["x"], [source], result)[0] == "(float)x"
 
 
-def test_large_integers_are_rounded_from_a_double_if_f32_has_not_all_below_the_largest() -> None:
+def test_large_integers_are_rounded_to_odd_if_f32_has_not_all_below_the_largest() -> None:
     assert converted(["x"], [U32], F16)[0] == "hlo_round_f16((float)x)"
     assert converted(["x"], [U16], BF16)[0] == "hlo_round_bf16((float)x)"
-    assert converted(["x"], [U32], BF16)[0] == "hlo_round_bf16_from_f64((double)x)"
+    assert converted(["x"], [U32], BF16)[0] == "hlo_round_bf16(hlo_f32_from_u32_to_odd(x))"
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
