@@ -19,9 +19,21 @@ from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Array, Expr, Pointer
 from backend_c.ir.strip import Strip
 
-# Elements of a short row: compilers shuffle shorter ones, longer ones fill vectors.
-SHORTEST, LONGEST = 4, 16
+# Elements of a short row: compilers shuffle shorter ones. Of longer ones the last elements, which
+# fill no vector, take longer than two transpositions.
+_SHORTEST, _LONGEST = 4, 127
+_VECTOR, _VECTOR_OF_F64 = 16, 4
+_ROWS = 64  # in a strip; of rows of several vectors half as many, for the first cache
 _INTERLEAVED = (4, 8)  # bytes of the elements that runtime/hlo_interleaved.h moves
+
+
+def rows_of_strip(length: int, widest: int) -> int:
+    """Return how many rows of a length are computed side by side; 0 for rows that fill vectors, or
+    are so long or so short that they are computed one by one. ``widest``: bytes of an element."""
+    if length <= _VECTOR:
+        return _ROWS if length >= _SHORTEST else 0
+    vector = _VECTOR_OF_F64 if widest > 4 else _VECTOR
+    return _ROWS // 2 if length <= _LONGEST and length % vector else 0
 
 
 class ShortRows(Strip):
@@ -84,7 +96,9 @@ class ShortRows(Strip):
         width = max(tile.element_type.bits, 8) // 8
         length, pitch = ix.constant(self.rows.length), ix.constant(self.width)
         there = Pointer(tile, ix.constant(0))
-        if width in _INTERLEAVED:
+        # Longer rows by a procedure that is compiled once: the other one is written out, and would
+        # take gcc 0.2 s more.
+        if width in _INTERLEAVED and self.rows.length <= _VECTOR:
             name = f"hlo_interleaved_{'join' if is_back else 'split'}_{width}"
             self.scope.call(name, memory, length, self.count, there, pitch)
             return

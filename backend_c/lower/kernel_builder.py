@@ -54,7 +54,14 @@ from backend_c.lower.loops_in_elements import Chains, element_statements, is_nes
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from backend_c.lower.row_loops import write_rows
-from backend_c.lower.strips import arguments_of, kept_singles, memory_of, strip_of, write_strips
+from backend_c.lower.strips import (
+    arguments_of,
+    kept_singles,
+    may_be_alone_in_strips,
+    memory_of,
+    strip_of,
+    write_strips,
+)
 from backend_c.lower.views import span
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.row_loops.rows import Kind, Rows, reductions
@@ -81,7 +88,10 @@ class KernelBuilder:
         # Reductions that are read row by row, and elements that several loops over a row read.
         root = computation.root
         by_rows = {instruction.name: rows for instruction, rows in reductions(computation)}
-        self._rows_by_name = {} if by_rows.keys() == {root} else by_rows
+        is_alone = by_rows.keys() == {root}
+        if is_alone and not may_be_alone_in_strips(settings, computation, by_rows[root]):
+            by_rows = {}
+        self._rows_by_name = by_rows
         self._read_by_rows: list[Element] = []
         self._strip: Strip | None = None
         self._is_result_taken = False  # by rows that a strip keeps

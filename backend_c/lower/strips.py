@@ -13,10 +13,12 @@ from collections.abc import Collection, Sequence
 from backend_c.ir.element import Element, Value, Writer
 from backend_c.ir.loop_ir import Array
 from backend_c.ir.scope import Scope
-from backend_c.ir.short_rows import LONGEST, SHORTEST, ShortRows
+from backend_c.ir.settings import Settings
+from backend_c.ir.short_rows import ShortRows, rows_of_strip
 from backend_c.ir.strip import Strip
 from hlo.module import Computation, Instruction
 from hlo.passes.cost import COST
+from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.passes.rewriting import array
 from hlo.passes.row_loops.rows import Kind, Rows, kinds, reductions
 from hlo.types import F32, ArrayShape, Shape, leaves
@@ -28,7 +30,6 @@ _SNIPPET, _LEAST_SNIPPET = 1 << 12, 1 << 8
 _LANES = 16  # rows of a line of f32
 _WIDEST = 1 << 12  # rows whose single values stay in the first cache
 _TASKS = 32  # strips, so that threads can share them well
-_ROWS = 64  # short ones in a strip
 _STACK = 1 << 17  # bytes: as the longest row of f64 takes
 
 
@@ -54,12 +55,23 @@ def _short_rows_of(scope: Scope, computation: Computation, rows: Rows) -> ShortR
     """Return the strips of a kernel that runs along short rows; None if it has none, or too few
     beside each other for lanes."""
     settings = scope.settings
-    if not (settings.is_fast and settings.has_lanes and SHORTEST <= rows.length <= LONGEST):
+    _, widest = _bytes_of_place(computation, rows)
+    width = rows_of_strip(rows.length, widest)
+    if not (settings.is_fast and settings.has_lanes and width):
         return None
     if any(map(_has_no_lanes, computation.instructions)):
         return None
     columns = rows.number if scope.is_flat else _last_columns(computation)
-    return ShortRows(scope, rows, columns, _ROWS) if columns >= _LANES else None
+    return ShortRows(scope, rows, columns, width) if columns >= _LANES else None
+
+
+def may_be_alone_in_strips(settings: Settings, computation: Computation, rows: Rows) -> bool:
+    """Test whether rows that are only reduced are computed side by side: such as are longer than
+    what is written out, and fill no vectors."""
+    is_here = settings.is_fast and settings.has_lanes and rows.columns == 1
+    _, widest = _bytes_of_place(computation, rows)
+    is_short = rows.length > WRITTEN_OUT and rows_of_strip(rows.length, widest) > 0
+    return is_here and is_short and rows.number >= _LANES
 
 
 def _has_no_lanes(instruction: Instruction) -> bool:

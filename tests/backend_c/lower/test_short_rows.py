@@ -22,8 +22,10 @@ from hlo.bit_equality import differences
 
 @st.composite
 def chains(draw: st.DrawFn) -> Chain:
-    """Chains along 3 to 17 elements, of one or two dimensions, with any number of rows."""
-    reduced = draw(st.one_of(st.tuples(st.integers(3, 17)), st.sampled_from([(2, 3), (3, 1, 5)])))
+    """Chains along 3 to 17 elements or a few vectors and a rest, of one or two dimensions, with any
+    number of rows."""
+    several = [(2, 3), (3, 1, 5), (4, 5), (31,), (65,), (3, 33), (127,)]
+    reduced = draw(st.one_of(st.tuples(st.integers(3, 17)), st.sampled_from(several)))
     many = st.tuples(st.integers(15, 150)), st.tuples(st.integers(1, 5), st.integers(10, 70))
     operations = st.sampled_from(("add", "maximum", "minimum"))
     return Chain(
@@ -51,7 +53,11 @@ def test_a_chain_is_one_kernel_of_the_same_results(chain: Chain) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dims", "result"), [((1000, 10), "f32"), ((3, 70, 8), "f64"), ((129, 16), "bf16")]
+    ("dims", "result"),
+    [
+        *(((1000, 10), "f32"), ((3, 70, 8), "f64"), ((129, 16), "bf16")),
+        *(((1000, 20), "f32"), ((3, 70, 31), "f64"), ((129, 100), "bf16")),
+    ],
 )
 def test_softmax_of_short_rows(dims: tuple[int, ...], result: str) -> None:
     module = softmax(dims, len(dims) - 1, result)
@@ -102,3 +108,37 @@ def test_functions_of_elements_are_in_lanes() -> None:
     code = "\n".join(render_plan(lowered(module, threaded(Numerics.FAST)), OPENMP).sources.values())
     assert len(re.findall(r"= hlo_exponential", code)) == 1
     assert "hlo_interleaved_join_4" in code
+
+
+_FOLD = """HloModule fold
+op {{ a = f32[] parameter(0)
+     b = f32[] parameter(1)
+     ROOT r = f32[] {operation}(a, b) }}
+ENTRY e {{ x = f32[{dims}] parameter(0)
+  init = f32[] constant({init})
+  ROOT r = f32[{kept}] reduce(x, init), dimensions={{{last}}}, to_apply=op }}"""
+
+
+@pytest.mark.parametrize(
+    ("dims", "is_strip"),
+    [
+        *(((100, 20), True), ((7, 9, 31), True), ((33, 127), True)),
+        # Whole vectors, long rows, and fewer rows than lanes, each in its own loop; short ones are
+        # written out.
+        *(((100, 32), False), ((40, 129), False), ((15, 20), False), ((100, 12), False)),
+    ],
+)
+@pytest.mark.parametrize(("operation", "init"), [("add", "0.5"), ("maximum", "-inf")])
+def test_rows_that_fill_no_vectors_are_folded_side_by_side(
+    dims: tuple[int, ...], is_strip: bool, operation: str, init: str
+) -> None:
+    sizes = [",".join(map(str, some)) for some in (dims, dims[:-1])]
+    text = _FOLD.format(
+        operation=operation, dims=sizes[0], kept=sizes[1], last=len(dims) - 1, init=init
+    )
+    module = hlo.parse(text)
+    (kernel,) = kernels(module)
+    assert (kernel.kind == "rows") == is_strip
+    x = np.random.default_rng(2).integers(-9, 9, dims).astype(np.float32)
+    x.flat[5] = np.nan
+    assert not differences(interp.evaluate(module, x), backend_c.compile(module)(x))
