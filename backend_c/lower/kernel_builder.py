@@ -57,14 +57,14 @@ from backend_c.lower.row_loops import write_rows
 from backend_c.lower.strips import (
     arguments_of,
     kept_singles,
-    may_be_alone_in_strips,
     memory_of,
+    rows_by_name,
     strip_of,
     write_strips,
 )
 from backend_c.lower.views import span
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.row_loops.rows import Kind, Rows, reductions
+from hlo.passes.row_loops.rows import Kind, Rows
 from hlo.types import ArrayShape, leaves
 from hlo.walk import call, function_name, has_own_effect, keywords, live, op_of, walk
 
@@ -85,28 +85,20 @@ class KernelBuilder:
     ) -> None:
         self._module, self._columns, self._computation = module, kernel_columns, computation
         self._settings, self._is_patch = settings, is_patch
-        # Reductions that are read row by row, and elements that several loops over a row read.
-        root = computation.root
-        by_rows = {instruction.name: rows for instruction, rows in reductions(computation)}
-        is_alone = by_rows.keys() == {root}
-        if is_alone and not may_be_alone_in_strips(settings, computation, by_rows[root]):
-            by_rows = {}
-        self._rows_by_name = by_rows
+        self._rows_by_name = rows_by_name(computation, settings)
         self._read_by_rows: list[Element] = []
         self._strip: Strip | None = None
         self._is_result_taken = False  # by rows that a strip keeps
         self._inner_hero: InnerHero | None = None
-        self._read_again = kept_in_rows(computation, set(self._rows_by_name.values()))
         self._kept: set[str] = set()  # these, and more by a strip
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
-        # One result for each of many short rows: the rows are the lanes, as three coordinates of a
-        # distance would leave most of sixteen lanes empty.
-        lengths = {rows.length for rows in self._rows_by_name.values()}
-        numbers = [rows.number for rows in self._rows_by_name.values()]
-        is_short = bool(lengths) and max(lengths) <= nest.FEW and settings.is_fast
-        self._has_rows_in_lanes = is_short and [s.elements for s in self._shapes] == numbers[:1]
-        if self._has_rows_in_lanes:
-            self._read_again = set()
+        # One result for each of many short rows, as of distances: the rows are the lanes.
+        every = list(self._rows_by_name.values())
+        is_short = settings.is_fast and 0 < max((r.length for r in every), default=0) <= nest.FEW
+        results = [shape.elements for shape in self._shapes]
+        self._has_rows_in_lanes = is_short and results == [every[0].number]
+        again = set() if self._has_rows_in_lanes else kept_in_rows(computation, set(every))
+        self._read_again: set[str] = again  # elements that several loops over a row read
 
     def build(
         self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]

@@ -65,13 +65,21 @@ def _short_rows_of(scope: Scope, computation: Computation, rows: Rows) -> ShortR
     return ShortRows(scope, rows, columns, width) if columns >= _LANES else None
 
 
-def may_be_alone_in_strips(settings: Settings, computation: Computation, rows: Rows) -> bool:
-    """Test whether rows that are only reduced are computed side by side: such as are longer than
-    what is written out, and fill no vectors."""
+def rows_by_name(computation: Computation, settings: Settings) -> dict[str, Rows]:
+    """Return the rows of the reductions that are read row by row, by name.
+
+    A reduction that is all of a kernel has loops of its own (:mod:`backend_c.kernels.reduction`),
+    unless its rows are computed side by side: such as are longer than what those write out, and
+    fill no vectors.
+    """
+    found = {instruction.name: rows for instruction, rows in reductions(computation)}
+    if found.keys() != {computation.root}:
+        return found
+    rows = found[computation.root]
     is_here = settings.is_fast and settings.has_lanes and rows.columns == 1
     _, widest = _bytes_of_place(computation, rows)
     is_short = rows.length > WRITTEN_OUT and rows_of_strip(rows.length, widest) > 0
-    return is_here and is_short and rows.number >= _LANES
+    return found if is_here and is_short and rows.number >= _LANES else {}
 
 
 def _has_no_lanes(instruction: Instruction) -> bool:
