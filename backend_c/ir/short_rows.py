@@ -18,6 +18,7 @@ from backend_c.ir import index as ix
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Array, Expr, Pointer
 from backend_c.ir.strip import Strip
+from hlo.types import F32
 
 # Elements of a short row: compilers shuffle shorter ones. Of longer ones the last elements, which
 # fill no vector, take longer than two transpositions.
@@ -85,15 +86,39 @@ class ShortRows(Strip):
         return ix.add(ix.multiply(self._place, self.width), self.lane)
 
     def _tile(self, array: Array) -> Array:
-        return self.scope.local(array.element_type, self.rows.length * self.width)
+        """Declare a strip's rows; narrow floats are kept as registers hold them."""
+        elements = self.rows.length * self.width
+        return self.scope.local(array.element_type, elements, is_opaque=not is_held_as_f32(array))
 
     def _memory(self, array: Array) -> Pointer:
         row = ix.linearize((*self._above, self._first), (*self._groups(), self._columns))
         return Pointer(array, ix.multiply(row, self.rows.length))
 
     def _transpose(self, memory: Pointer, tile: Array, *, is_back: bool) -> None:
-        """Call the runtime to transpose the rows of a strip to or from their array."""
-        width = max(tile.element_type.bits, 8) // 8
+        """Write the transposition of the rows of a strip to or from their array.
+
+        Narrow floats are widened before, and narrowed behind it: rows that are shorter than a
+        vector of them have no squares.
+        """
+        if not is_held_as_f32(tile):
+            self._call(memory, tile, is_back=is_back)
+            return
+        scope, rows = self.scope, self._tile(memory.array)
+        elements = ix.multiply(self.count, self.rows.length)
+        if is_back:
+            self._call(Pointer(rows, ix.constant(0)), tile, is_back=True)
+        with scope.loop(elements, "lanes") as place:
+            there = ix.add(memory.offset, place)
+            if is_back:
+                scope.store(memory.array, there, scope.bind(scope.load(rows, place)))
+            else:
+                scope.store(rows, place, scope.bind(scope.load(memory.array, there)))
+        if not is_back:
+            self._call(Pointer(rows, ix.constant(0)), tile, is_back=False)
+
+    def _call(self, memory: Pointer, tile: Array, *, is_back: bool) -> None:
+        """Call the runtime to transpose rows to or from a tile."""
+        width = 4 if is_held_as_f32(tile) else max(tile.element_type.bits, 8) // 8
         length, pitch = ix.constant(self.rows.length), ix.constant(self.width)
         there = Pointer(tile, ix.constant(0))
         # Longer rows by a procedure that is compiled once: the other one is written out, and would
@@ -107,3 +132,8 @@ class ShortRows(Strip):
         self.scope.call(
             f"hlo_transpose_tile_{width}", *source[:2], *target[:2], source[2], target[2]
         )
+
+
+def is_held_as_f32(array: Array) -> bool:
+    """Test for elements that registers hold as f32."""
+    return array.element_type.is_float and array.element_type.bits < F32.bits

@@ -83,15 +83,18 @@ HLO_FUNCTION void hlo_transpose_line(unsigned char *to, const hlo_moved_words *l
 }
 
 /* Squares of cache lines: tile by tile into an array of lines, then line by line. `rows` and
- * `columns` are multiples of a line's elements. */
+ * `columns` are those of a line at least. What is left of either is in a square that ends with it,
+ * and begins before it; of lines that stream, which are aligned, nothing is left. */
 #define HLO_TRANSPOSE_LINES(W)                                                                     \
     HLO_FUNCTION void hlo_transpose_lines_##W(const unsigned char *from, int64_t from_pitch,       \
                                                 unsigned char *to, int64_t to_pitch,               \
                                                 int64_t rows, int64_t columns, int streams) {      \
         enum { EDGE = HLO_TRANSPOSE_BYTES / (W), LINE = HLO_TRANSPOSE_LINE / (W) };                \
         hlo_moved_words lines[LINE][HLO_TRANSPOSE_LINE / HLO_TRANSPOSE_BYTES];                     \
-        for (int64_t row = 0; row < rows; row += LINE) {                                           \
-            for (int64_t column = 0; column < columns; column += LINE) {                           \
+        for (int64_t next_row = 0; next_row < rows; next_row += LINE) {                            \
+            const int64_t row = next_row + LINE > rows ? rows - LINE : next_row;                   \
+            for (int64_t next = 0; next < columns; next += LINE) {                                 \
+                const int64_t column = next + LINE > columns ? columns - LINE : next;              \
                 for (int64_t i = 0; i < LINE; i += EDGE) {                                         \
                     for (int64_t j = 0; j < LINE; j += EDGE) {                                     \
                         const int64_t place = (row + i) * from_pitch + column + j;                 \
@@ -148,11 +151,13 @@ HLO_TRANSPOSE_NO_LINES(16)
         const int has_lines = HLO_TRANSPOSE_BYTES && (W) < 16;                                     \
         const int64_t line = has_lines ? HLO_TRANSPOSE_LINE / (W) : INT64_MAX;                     \
         const int64_t some_rows = rows - rows % line, some = columns - columns % line;             \
-        if (HLO_TRANSPOSE_STREAMS && streams && hlo_transpose_has_lines(to, to_pitch * (W))) {     \
+        if (some_rows && some && HLO_TRANSPOSE_STREAMS && streams &&                               \
+            hlo_transpose_has_lines(to, to_pitch * (W))) {                                         \
             hlo_transpose_lines_##W(from, from_pitch, to, to_pitch, some_rows, some, 1);           \
             hlo_transpose_fence();                                                                 \
-        } else {                                                                                   \
-            hlo_transpose_lines_##W(from, from_pitch, to, to_pitch, some_rows, some, 0);           \
+        } else if (some_rows && some) {                                                            \
+            hlo_transpose_lines_##W(from, from_pitch, to, to_pitch, rows, columns, 0);             \
+            return;                                                                                \
         }                                                                                          \
         hlo_transpose_plain_##W(from + some * (W), from_pitch, to + some * to_pitch * (W),         \
                                 to_pitch, some_rows, columns - some, first, step);                 \
