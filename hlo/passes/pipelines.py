@@ -21,6 +21,7 @@ from hlo.passes.loops.loop_invariants import loop_invariants
 from hlo.passes.loops.products_of_slices import products_of_slices
 from hlo.passes.loops.right_factors import right_factors
 from hlo.passes.loops.single_trips import single_trips
+from hlo.passes.merged_windows import merged_windows
 from hlo.passes.scatters import scatters
 from hlo.passes.simplify import simplify
 from hlo.passes.single_terms import single_terms
@@ -34,6 +35,7 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "layouts": layouts,
     "late_broadcasts": late_broadcasts,
     "merge_computations": merge_computations,
+    "merged_windows": merged_windows,
     "scatters": scatters,
     "simplify": simplify,
     "single_terms": single_terms,
@@ -74,6 +76,7 @@ _BEFORE_FAST_FUSION = (
     "complex_functions",
     "complex_products",
     "complex_sums",
+    "merged_windows",
     *_BEFORE_LOOPS[2:],
     "products_of_slices",
     "right_factors",
