@@ -165,7 +165,7 @@ class Decisions:
         why = self._why_needed(instruction) or why_no_rows(instruction, rows, self._target)
         if rows is None or why is not None:
             return why
-        root = root_in_rows(instruction, rows, self._users, self._fusible, self.stored)
+        root = root_in_rows(instruction, rows, self._users, self._fusible, self._uses)
         if isinstance(root, Reason):
             return root
         # Loops of an epilogue are those of its contraction, not of rows.

@@ -43,10 +43,14 @@ def root_in_rows(
     rows: Rows,
     users: _Users,
     fusible: Collection[str],
-    stored: Collection[str],
+    uses: Mapping[str, Collection[str]],
 ) -> str | Reason:
-    """Return the one root (of those ``stored``) whose loops need a reduction's result, each row
-    only its own element of it; else the reason why there is none."""
+    """Return the one root whose loops need a reduction's result, each row only its own element of
+    it; else the reason why there is none.
+
+    ``uses`` are the roots whose loops compute an instruction: itself if it is one, and others that
+    compute it again.
+    """
     roots: set[str] = set()
     seen: set[tuple[str, Kind]] = set()  # a chain of add(y, y) has a path for each operand
     waiting = [(reduction, Kind.SINGLE)]
@@ -61,8 +65,9 @@ def root_in_rows(
             shapes = {instruction.name: array(instruction.shape)}
             if wanted is None or operand_kind(user, number, wanted, rows, shapes) != kind:
                 return beyond
-            if user.name in stored:
-                roots.add(user.name)
+            computed_in = uses.get(user.name, ())
+            if user.name in computed_in:
+                roots.update(computed_in)
             elif (user.name, wanted) not in seen:
                 seen.add((user.name, wanted))
                 waiting.append((user, wanted))
