@@ -17,6 +17,7 @@ from hlo.passes.rewriting import Rebuilt, array, each_of
 from hlo.types import ArrayShape
 
 _FEW = 16  # elements, which fill no vector
+_SHORT = 16  # elements of a window
 _NONE = WindowDimension(1)
 
 
@@ -39,7 +40,8 @@ def _merged(rebuilt: Rebuilt, instruction: Instruction) -> Instruction | None:
     if last < 0 or last == operand.rank - 1 or not 0 < few < _FEW:
         return None
     along = window.dimensions[last]
-    if few > 1 and not along.stride == along.base_dilation == 1:
+    is_long = along.size > _SHORT  # cumulative sums are such, which are known by their shape
+    if is_long or (few > 1 and not along.stride == along.base_dilation == 1):
         return None
     merged = replace(
         along,

@@ -92,6 +92,7 @@ def test_merged_windows_give_the_same_bits(drawn: tuple[Module, bool]) -> None:
         ((4, 3, 8), "size=1x1x3"),  # nothing behind the windows
         ((4, 8, 3), "size=1x1x1"),
         ((4, 8, 0), "size=1x3x1"),
+        ((20, 3), "size=20x1 pad=19_0x0_0"),  # a cumulative sum
     ],
 )
 def test_other_windows_stay(dims: tuple[int, ...], window: str) -> None:
