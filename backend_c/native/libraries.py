@@ -7,7 +7,6 @@ path = build({"unit_0.c": text}, known_compiler(os.environ, cache), cache)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +16,6 @@ from backend_c.native.cache import HEADERS, Cache, found, place, publish, worksp
 from backend_c.native.linked_runtime import LinkedHeader, linked_headers
 from backend_c.native.toolchain import (
     RUNTIME,
-    WORKERS,
     Compiler,
     digest,
     headers,
@@ -26,6 +24,7 @@ from backend_c.native.toolchain import (
     objects,
     require,
     run,
+    workers,
 )
 
 _ALL_HEADERS = "hlo_kernels.h"  # what each unit includes first
@@ -64,8 +63,8 @@ def compiled(
     linked = [LinkedHeader(name, compiler, cache) for name in linked_headers(sources)]
     for header in linked:
         header.declare(directory)
-    with ThreadPoolExecutor(WORKERS) as pool:
-        others = pool.map(lambda header: header.object(directory), linked)
+    with workers() as mapped:
+        others = mapped(lambda header: header.object(directory), linked)
         made = objects(sources, compiler, directory)
         return [*made, *others]
 

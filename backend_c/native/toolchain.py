@@ -14,12 +14,15 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache as once
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from backend_c.native.cache import (
     Cache,
@@ -27,6 +30,8 @@ from backend_c.native.cache import (
     stamp,
 )
 from hlo.errors import ToolchainError
+
+T = TypeVar("T")
 
 RUNTIME = Path(__file__).parents[1] / "runtime"
 
@@ -227,8 +232,19 @@ def run(words: Sequence[str], directory: str | None = None) -> subprocess.Comple
 def objects(sources: Mapping[str, str], compiler: Compiler, directory: str) -> list[str]:
     """Compile translation units in a directory, in parallel; return the names of the objects."""
     units = _written(sources, directory)
-    with ThreadPoolExecutor(WORKERS) as pool:
-        return list(pool.map(lambda unit: _compile(unit, compiler, directory), units))
+    with workers() as mapped:
+        return list(mapped(lambda unit: _compile(unit, compiler, directory), units))
+
+
+@contextmanager
+def workers() -> Iterator[Callable[[Callable[[T], str], Iterable[T]], Iterator[str]]]:
+    """Yield a ``map`` whose calls run in threads. In functions of atexit, where Python starts no
+    more threads, it is Python's own, which calls one after the other."""
+    if threading.main_thread().is_alive():
+        with ThreadPoolExecutor(WORKERS) as pool:
+            yield pool.map
+    else:
+        yield map
 
 
 def build_in(directory: str, sources: Mapping[str, str], compiler: Compiler) -> Path:

@@ -1,8 +1,8 @@
 /* The library that clients of PJRT load: its table of functions leads to Python.
 
 Python fills `hlo_pjrt` (shim.py): `api` is the PJRT_Api that clients see, whose functions are
-`entries`, each of which calls the function of its number in `python`. After Python has ended, or
-while it ends, they do nothing and report success: clients free what they hold then. */
+`entries`, each of which calls the function of its number in `python`. After Python has ended they
+do nothing and report success: clients free what they hold then. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,6 +23,7 @@ struct shim {
     int inside;         /* how many functions run */
     int is_interrupted; /* set if Ctrl-C came while one did (interrupts.py) */
     void (*end)(void);  /* Python calls it before it ends */
+    int is_release[FUNCTIONS]; /* whether the function of a number only frees what a client holds */
 };
 extern struct shim hlo_pjrt;
 
@@ -66,18 +67,37 @@ static int find_python(void)
 }
 
 /* A thread that waits for Python's lock when Python ends is ended in the middle of C++, which ends
-   the process: jaxlib's threads release what they hold late. So Python's last act is to wait for
-   calls of other threads; those that come later do nothing, but for calls of the thread that ends
-   Python, which has the lock. */
+   the process: jaxlib's threads release what they hold late. So Python waits for calls of other
+   threads before it ends; releases that come later do nothing, but for those of the thread that
+   ends Python, which has the lock. That thread may still compute, in functions of atexit that are
+   called later, and waits for threads of jaxlib that compile for it: their calls go on. */
 #define MOST_SECONDS 60
 
 static atomic_int calls; /* that have the lock of Python, or wait for it */
 static atomic_int is_ending;
 static pthread_t ending;
 
-static int may_call(void)
+static int may_call(int number)
 {
-    return python_runs() && (!is_ending || pthread_equal(ending, pthread_self()));
+    const int is_late = is_ending && hlo_pjrt.is_release[number];
+    return python_runs() && (!is_late || pthread_equal(ending, pthread_self()));
+}
+
+/* In place of the end of a thread that waits for the lock of Python while Python ends. */
+static void sleep_on(void *unused)
+{
+    (void)unused;
+    for (;;)
+        pause();
+}
+
+static int locked(void)
+{
+    int state;
+    pthread_cleanup_push(sleep_on, NULL);
+    state = python.ensure();
+    pthread_cleanup_pop(0);
+    return state;
 }
 
 static void end(void)
@@ -97,11 +117,11 @@ static void *called(int number, void *arguments)
     /* Counted before the test: end() sets is_ending before it reads calls, so that each call is
        either waited for or refused. */
     ++calls;
-    if (!may_call()) {
+    if (!may_call(number)) {
         --calls;
         return NULL;
     }
-    int state = python.ensure();
+    int state = locked();
     python.fetch(&kind, &value, &trace);
     ++hlo_pjrt.inside;
     error = hlo_pjrt.python[number](arguments);

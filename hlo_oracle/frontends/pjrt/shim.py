@@ -65,6 +65,7 @@ class _Shim(ctypes.Structure):
         ("inside", ctypes.c_int),
         ("is_interrupted", ctypes.c_int),
         ("end", ctypes.c_void_p),
+        ("is_release", ctypes.c_int * _FUNCTIONS),
     ]
 
 
@@ -104,6 +105,7 @@ def fill(address: int) -> _Filled:
     callbacks = tuple(_Callback(entry(plugin, name)) for name in known.names)
     for number, callback in enumerate(callbacks):
         shim.python[number] = ctypes.cast(callback, ctypes.c_void_p).value
+        shim.is_release[number] = known.names[number].endswith(_RELEASES)
     entries = dict(zip(known.names, shim.entries, strict=False))
     extensions: list[Any] = []
     for kind, names in known.extensions.items():
