@@ -109,6 +109,7 @@ PEERS = {
     "hlo_oracle/pytest_plugin.py": {"pytest"},
     "hlo_oracle/loading/conversion.py": {"jaxlib"},
     "selftest/browser_pages.py": {"playwright"},
+    "selftest/package_suites/session.py": {"pytest"},
     "selftest/jax_score/calls.py": {"jax"},
     "selftest/jax_score/cases.py": {"jax"},
     "selftest/jax_score/comparison.py": {"jax"},

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from hlo.operating_system import signal_name
-from selftest.package_suites.session import BEGUN, ENDED, NOT_COLLECTED
 from selftest.scoring.outcomes import FAILED, Outcome
 
 OURS, THEIRS = "hlo_oracle", "cpu"
 BESIDE = f"{OURS},{THEIRS}"  # ours by default, and XLA:CPU for what asks for it by name
-STOPPED = "stopped"  # a file on a platform that took too long
+SKIPPED = "skipped"
+BEGUN = "begun"  # what a session notes of a test before its outcome
+# Statuses of a file on a platform: a session's last note, and that of a file that took too long.
+ENDED, NOT_COLLECTED, STOPPED = "ended", "not collected", "stopped"
 
 _ROOT = Path(__file__).parents[2]
 # Test files ask XLA:CPU for devices by this flag, which no other platform reads.

@@ -19,11 +19,8 @@ from typing import IO, Any
 
 import pytest
 
+from selftest.package_suites.platforms import BEGUN, ENDED, NOT_COLLECTED, SKIPPED
 from selftest.scoring.outcomes import FAILED, PASSED, REFUSED, shortened
-
-SKIPPED = "skipped"
-BEGUN = "begun"  # a note of a test that is no outcome
-ENDED, NOT_COLLECTED = "ended", "not collected"  # the last note, which is the file's
 
 _LOGGER = "hlo_oracle.frontends.pjrt.programs"  # tells why a program is interpreted
 
@@ -105,9 +102,12 @@ def _name(nodeid: str) -> str:
 
 
 def _reason(report: pytest.CollectReport | pytest.TestReport) -> str:
-    """Return the message of the error that a report is of, or what is told of it."""
+    """Return the message of the error that a report is of, or the last line that is told of it."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    return shortened(report.longreprtext if crash is None else crash.message)
+    if crash is not None:
+        return shortened(crash.message)
+    last = next(reversed(report.longreprtext.strip().splitlines()), "no message")
+    return shortened(last.removeprefix("E "))
 
 
 def main() -> int:

@@ -7,8 +7,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from selftest.package_suites.files import Suite
-from selftest.package_suites.platforms import BESIDE, OURS, STOPPED, THEIRS
-from selftest.package_suites.session import ENDED, NOT_COLLECTED, SKIPPED
+from selftest.package_suites.platforms import (
+    BESIDE,
+    ENDED,
+    NOT_COLLECTED,
+    OURS,
+    SKIPPED,
+    STOPPED,
+    THEIRS,
+)
 from selftest.scoring.outcomes import FAILED, PASSED, REFUSED, Outcome
 from selftest.scoring.pages import counted, section, share
 

@@ -15,8 +15,7 @@ from conftest import ROOT
 from hlo.errors import Error
 from selftest.package_suites import __main__ as package_suites
 from selftest.package_suites.files import suite
-from selftest.package_suites.platforms import STOPPED, FileRun
-from selftest.package_suites.session import ENDED
+from selftest.package_suites.platforms import ENDED, STOPPED, FileRun
 from selftest.scoring.outcomes import FAILED, PASSED
 
 JAX_TEST = """
