@@ -23,7 +23,8 @@ from hlo.types import F32
 # Elements of a short row: compilers shuffle shorter ones. Of longer ones the last elements, which
 # fill no vector, take longer than two transpositions.
 _SHORTEST, _LONGEST = 4, 127
-_VECTOR, _VECTOR_OF_F64 = 16, 4
+_VECTOR = 16
+_BYTES = 64  # of a vector
 _ROWS = 64  # in a strip; of rows of several vectors half as many, for the first cache
 _INTERLEAVED = (4, 8)  # bytes of the elements that runtime/hlo_interleaved.h moves
 
@@ -33,7 +34,7 @@ def rows_of_strip(length: int, widest: int) -> int:
     are so long or so short that they are computed one by one. ``widest``: bytes of an element."""
     if length <= _VECTOR:
         return _ROWS if length >= _SHORTEST else 0
-    vector = _VECTOR_OF_F64 if widest > 4 else _VECTOR
+    vector = min(_BYTES // widest, _VECTOR)
     return _ROWS // 2 if length <= _LONGEST and length % vector else 0
 
 
