@@ -52,9 +52,18 @@ _OPCODES = frozenset[str]().union(*FORMULAS.values())
 PARTS = {C64: F32, C128: F64}
 
 
+def has_complex_numbers(module: Module) -> bool:
+    """Test whether a module computes any, which most do not."""
+    return any(
+        isinstance(instruction.shape, ArrayShape) and instruction.shape.is_complex
+        for computation in module.computations
+        for instruction in computation.instructions
+    )
+
+
 def complex_functions(module: Module) -> Module:
     """Replace the complex functions that have formulas; those of bounded arrays stay."""
-    return each_of(module, _OPCODES, _expanded)
+    return each_of(module, _OPCODES, _expanded) if has_complex_numbers(module) else module
 
 
 def _expanded(rebuilt: Rebuilt, instruction: Instruction) -> Instruction | None:

@@ -17,7 +17,7 @@ import numpy as np
 from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.complex_functions.expansion import PARTS
+from hlo.passes.complex_functions.expansion import PARTS, has_complex_numbers
 from hlo.passes.dot_dimensions import KINDS, SIDES, free
 from hlo.passes.rewriting import Names, Rebuilt, array, each_of, integers
 from hlo.types import ArrayShape, ElementType
@@ -25,6 +25,8 @@ from hlo.types import ArrayShape, ElementType
 
 def complex_products(module: Module) -> Module:
     """Replace each dot of complex numbers one operand of which has no free dimension."""
+    if not has_complex_numbers(module):
+        return module
     names = Names(computation.name for computation in module.computations)
     adders = {t: adder(names.fresh(f"sum.{t}"), t) for t in PARTS}
     called = {t: computation.name for t, computation in adders.items()}

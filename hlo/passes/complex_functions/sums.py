@@ -12,7 +12,7 @@ from functools import partial
 
 from hlo.attributes import Window
 from hlo.module import Instruction, Module
-from hlo.passes.complex_functions.expansion import PARTS
+from hlo.passes.complex_functions.expansion import PARTS, has_complex_numbers
 from hlo.passes.complex_functions.products import adder
 from hlo.passes.rewriting import Names, Rebuilt, array, each_of
 from hlo.types import ArrayShape, ElementType
@@ -24,6 +24,8 @@ _FEW = 16
 def complex_sums(module: Module) -> Module:
     """Replace the reductions and window sums of one array of complex numbers by addition; those of
     bounded arrays stay."""
+    if not has_complex_numbers(module):
+        return module
     names = Names(computation.name for computation in module.computations)
     adders = {part: adder(names.fresh(f"sum.{part}"), part) for part in PARTS.values()}
     called = {part: computation.name for part, computation in adders.items()}
