@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from backend_c.ir import index as ix
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Array, Expr, Pointer
+from backend_c.ir.scope import apply
 from backend_c.ir.strip import Strip
-from hlo.types import F32
+from hlo.types import F32, S32, ElementType
 
 # Elements of a short row: compilers shuffle shorter ones. Of longer ones the last elements, which
 # fill no vector, take longer than two transpositions.
@@ -64,7 +65,12 @@ class ShortRows(Strip):
             self._transpose(self._memory(array), tiles[-1], is_back=False)
 
         self._fills.append(fill)
-        return Element(element.shape, lambda *_: self.scope.load(tiles[-1], self._offset))
+
+        def at(*index: Expr) -> Expr:
+            carried = self.scope.bind(self.scope.load(tiles[-1], self._offset))
+            return _as_type(carried, array.element_type)
+
+        return Element(element.shape, at)
 
     def write_whole(
         self, elements: Sequence[Element], numbers: Sequence[int], writer: Writer
@@ -78,7 +84,7 @@ class ShortRows(Strip):
         with self.places() as place, self.lanes():
             values = [self.scope.bind(self.whole(elements[n], place)) for n in numbers]
             for tile, value in zip(tiles, values, strict=True):
-                self.scope.store(tile, self._offset, value)
+                self.scope.store(tile, self._offset, _as_type(value, tile.element_type))
         for tile, number in zip(tiles, numbers, strict=True):
             self._transpose(self._memory(writer.arrays[number]), tile, is_back=True)
 
@@ -87,9 +93,10 @@ class ShortRows(Strip):
         return ix.add(ix.multiply(self._place, self.width), self.lane)
 
     def _tile(self, array: Array) -> Array:
-        """Declare a strip's rows; narrow floats are kept as registers hold them."""
+        """Declare a strip's rows, as their transposition carries them."""
+        carrier = _carrier(array.element_type)
         elements = self.rows.length * self.width
-        return self.scope.local(array.element_type, elements, is_opaque=not is_held_as_f32(array))
+        return self.scope.local(carrier, elements, is_opaque=not _is_held_as_f32(carrier))
 
     def _memory(self, array: Array) -> Pointer:
         row = ix.linearize((*self._above, self._first), (*self._groups(), self._columns))
@@ -98,28 +105,31 @@ class ShortRows(Strip):
     def _transpose(self, memory: Pointer, tile: Array, *, is_back: bool) -> None:
         """Write the transposition of the rows of a strip to or from their array.
 
-        Narrow floats are widened before, and narrowed behind it: rows that are shorter than a
-        vector of them have no squares.
+        What is narrow is widened before, and narrowed behind it: rows that are shorter than a
+        vector of such elements have no squares.
         """
-        if not is_held_as_f32(tile):
+        array, carrier = memory.array, tile.element_type
+        if carrier is array.element_type and not _is_held_as_f32(carrier):
             self._call(memory, tile, is_back=is_back)
             return
-        scope, rows = self.scope, self._tile(memory.array)
+        scope, rows = self.scope, self._tile(array)
         elements = ix.multiply(self.count, self.rows.length)
         if is_back:
             self._call(Pointer(rows, ix.constant(0)), tile, is_back=True)
         with scope.loop(elements, "lanes") as place:
             there = ix.add(memory.offset, place)
             if is_back:
-                scope.store(memory.array, there, scope.bind(scope.load(rows, place)))
+                value = scope.bind(scope.load(rows, place))
+                scope.store(array, there, _as_type(value, array.element_type))
             else:
-                scope.store(rows, place, scope.bind(scope.load(memory.array, there)))
+                value = scope.bind(scope.load(array, there))
+                scope.store(rows, place, _as_type(value, carrier))
         if not is_back:
             self._call(Pointer(rows, ix.constant(0)), tile, is_back=False)
 
     def _call(self, memory: Pointer, tile: Array, *, is_back: bool) -> None:
         """Call the runtime to transpose rows to or from a tile."""
-        width = 4 if is_held_as_f32(tile) else max(tile.element_type.bits, 8) // 8
+        width = 4 if _is_held_as_f32(tile.element_type) else tile.element_type.bits // 8
         length, pitch = ix.constant(self.rows.length), ix.constant(self.width)
         there = Pointer(tile, ix.constant(0))
         # Longer rows by a procedure that is compiled once: the other one is written out, and would
@@ -135,6 +145,18 @@ class ShortRows(Strip):
         )
 
 
-def is_held_as_f32(array: Array) -> bool:
-    """Test for elements that registers hold as f32."""
-    return array.element_type.is_float and array.element_type.bits < F32.bits
+def _carrier(element_type: ElementType) -> ElementType:
+    """Return the type whose elements are transposed in place of a type's: one of 4 bytes for
+    narrower ones, narrow floats as registers hold them."""
+    is_narrow = not element_type.is_inexact and element_type.bits < S32.bits
+    return S32 if is_narrow else element_type
+
+
+def _is_held_as_f32(element_type: ElementType) -> bool:
+    """Test for a type whose elements registers hold as f32."""
+    return element_type.is_float and element_type.bits < F32.bits
+
+
+def _as_type(value: Expr, element_type: ElementType) -> Expr:
+    """Convert between a type and its carrier, which loses nothing."""
+    return value if value.type is element_type else apply("convert", value, type=element_type)

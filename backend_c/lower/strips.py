@@ -55,8 +55,7 @@ def _short_rows_of(scope: Scope, computation: Computation, rows: Rows) -> ShortR
     """Return the strips of a kernel that runs along short rows; None if it has none, or too few
     beside each other for lanes."""
     settings = scope.settings
-    _, widest = _bytes_of_place(computation, rows)
-    width = rows_of_strip(rows.length, widest)
+    width = _rows_of_strip(computation, rows)
     if not (settings.is_fast and settings.has_lanes and width):
         return None
     if any(map(_has_no_lanes, computation.instructions)):
@@ -77,9 +76,26 @@ def rows_by_name(computation: Computation, settings: Settings) -> dict[str, Rows
         return found
     rows = found[computation.root]
     is_here = settings.is_fast and settings.has_lanes and rows.columns == 1
-    _, widest = _bytes_of_place(computation, rows)
-    is_short = rows.length > WRITTEN_OUT and rows_of_strip(rows.length, widest) > 0
+    is_short = rows.length > WRITTEN_OUT and _rows_of_strip(computation, rows) > 0
     return found if is_here and is_short and rows.number >= _LANES else {}
+
+
+def _rows_of_strip(computation: Computation, rows: Rows) -> int:
+    """Return how many rows that follow each other are computed side by side; 0 for none. Longer
+    ones only if they are transposed: of arrays that are read in another order, lanes would gather
+    elements that lie rows apart."""
+    _, widest = _bytes_of_place(computation, rows)
+    width = rows_of_strip(rows.length, widest)
+    if rows.length <= WRITTEN_OUT or not width:
+        return width
+    kind = kinds(computation, rows)
+    whole = rows.number * rows.length
+    is_by_rows = all(
+        kind.get(one.name) is Kind.WHOLE
+        for one in computation.parameters
+        if isinstance(one.shape, ArrayShape) and one.shape.elements >= whole
+    )
+    return width if is_by_rows else 0
 
 
 def _has_no_lanes(instruction: Instruction) -> bool:

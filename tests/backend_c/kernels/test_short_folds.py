@@ -173,7 +173,7 @@ def test_rows_of_few_are_one_loop() -> None:
     assert "".join(render_plan(plan, CUDA).sources.values()).count("for (") > 1
 
 
-@pytest.mark.parametrize(("length", "lanes"), [(10, 0), (17, 1)])
+@pytest.mark.parametrize(("length", "lanes"), [(10, 0), (32, 1)])
 def test_rows_that_fill_no_vectors_are_lanes(length: int, lanes: int) -> None:
     """The largest of ten is no loop of its own, in which most of two vectors are empty."""
     text = _SUM.format(dims=f"100,{length}", kept="100", reduced=1).replace("add(", "maximum(")

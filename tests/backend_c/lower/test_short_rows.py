@@ -142,3 +142,37 @@ def test_rows_that_fill_no_vectors_are_folded_side_by_side(
     x = np.random.default_rng(2).integers(-9, 9, dims).astype(np.float32)
     x.flat[5] = np.nan
     assert not differences(interp.evaluate(module, x), backend_c.compile(module)(x))
+
+
+_NARROW = """HloModule narrow
+max {{ a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      ROOT r = f32[] maximum(a, b) }}
+ENTRY e {{ x = f32[{n},{length}] parameter(0)
+  mask = pred[{n},{length}] parameter(1)
+  k = {t}[{n},{length}] parameter(2)
+  low = f32[] constant(-1e9)
+  lows = f32[{n},{length}] broadcast(low), dimensions={{}}
+  y = f32[{n},{length}] select(mask, x, lows)
+  most = f32[{n}] reduce(y, low), dimensions={{1}}, to_apply=max
+  all = f32[{n},{length}] broadcast(most), dimensions={{0}}
+  is_most = pred[{n},{length}] compare(y, all), direction=EQ
+  zero = {t}[] constant(0)
+  zeros = {t}[{n},{length}] broadcast(zero), dimensions={{}}
+  chosen = {t}[{n},{length}] select(is_most, k, zeros)
+  ROOT t = (pred[{n},{length}], {t}[{n},{length}]) tuple(is_most, chosen) }}"""
+
+
+@pytest.mark.parametrize("length", [5, 12, 20, 50, 127])
+@pytest.mark.parametrize("element_type", ["s8", "u16", "u4", "f8e5m2", "f16"])
+def test_narrow_arrays_are_transposed_as_wider_ones(length: int, element_type: str) -> None:
+    module = hlo.parse(_NARROW.format(n=77, length=length, t=element_type))
+    random = np.random.default_rng(length)
+    x = random.integers(-9, 9, (77, length)).astype(np.float32)
+    mask = random.integers(0, 3, (77, length)) > 0
+    dtype = module.entry.parameters[2].shape.element_type.numpy  # type: ignore[union-attr]
+    k = random.integers(0, 7, (77, length)).astype(dtype)
+    expected = interp.evaluate(module, x, mask, k)
+    found = backend_c.compile(module)(x, mask, k)
+    assert isinstance(expected, tuple) and isinstance(found, tuple)
+    assert not any(map(differences, expected, found))
