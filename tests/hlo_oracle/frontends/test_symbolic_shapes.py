@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,13 @@ X = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 10], [0, 1, 0]], np.float32)
 def function(x: Any) -> Any:
     """Have sizes in shapes (of softmax, arange) and in numbers."""
     return jax.nn.softmax(x, 0) * x.shape[0], jax.numpy.arange(x.shape[0]) * 2
+
+
+@pytest.fixture(scope="module", autouse=True)
+def numbers_of_32_bits() -> Iterator[None]:
+    """JAX's default, which other tests of the same process may have changed."""
+    with jax.enable_x64(False):
+        yield
 
 
 @pytest.fixture(scope="module")
