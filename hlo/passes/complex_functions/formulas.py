@@ -16,7 +16,7 @@ from typing import NamedTuple
 from hlo.passes.complex_functions.reals import Real
 
 _INFINITY = math.inf
-# cosh(y) and sinh(y) are e**|y| / 2 from here on.
+# cosh(y) is e**|y| / 2 from here on, and so is |sinh(y)|.
 _FAR = 20.0
 # e**y of c64 is infinite, and of f64 finite, from here on.
 _FAR_OF_C64 = 700.0
