@@ -61,6 +61,7 @@ def program_of(
     """Load a program in any form as :func:`load` does, with its arguments and notes."""
     if is_function(program):
         assert callable(program)
+        _refuse_torch(program)  # its exported programs can be called, to raise an error
         made = jax_functions.lower(program, arguments, keywords or {}, keep_unused=True)
         return programs.of_bytes(made.text.encode(), elided)
     require_no_keywords(keywords or {})
@@ -89,15 +90,20 @@ def _loaded(
         return programs.of_bytes(program.encode("utf-8", "replace"), elided, given)
     if isinstance(program, bytes | bytearray | memoryview):
         return programs.of_bytes(bytes(program), elided, given)
+    _refuse_torch(program)
+    stablehlo = jax_functions.exported(program) or symbolic_shapes.lowered(program)
+    if stablehlo is not None:
+        return programs.of_bytes(stablehlo, elided, given)
+    return programs.of_bytes(_text(program).encode(), elided, given)
+
+
+def _refuse_torch(program: object) -> None:
+    """Raise ArgumentError for an object of PyTorch."""
     if type(program).__module__.partition(".")[0] == "torch":
         raise ArgumentError(
             f"{type(program).__name__} of PyTorch is no program of HLO: ho.check(it, *arguments)"
             ' judges it, and torch.compile(…, backend="hlo_oracle") runs a module'
         )
-    stablehlo = jax_functions.exported(program) or symbolic_shapes.lowered(program)
-    if stablehlo is not None:
-        return programs.of_bytes(stablehlo, elided, given)
-    return programs.of_bytes(_text(program).encode(), elided, given)
 
 
 def require_no_keywords(keywords: Mapping[str, Any]) -> None:
