@@ -117,6 +117,7 @@ U8, U16, U32, U64 = (ELEMENT_TYPES[name] for name in ("u8", "u16", "u32", "u64")
 F16, BF16, F32, F64 = (ELEMENT_TYPES[name] for name in ("f16", "bf16", "f32", "f64"))
 C64, C128 = ELEMENT_TYPES["c64"], ELEMENT_TYPES["c128"]
 TOKEN, OPAQUE = ELEMENT_TYPES["token"], ELEMENT_TYPES["opaque"]
+PARTS = {C64: F32, C128: F64}  # the type of a complex type's components
 
 _BY_DTYPE = {t.dtype: t for t in ELEMENT_TYPES.values() if t.dtype is not None}
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from backend_c.ir.element import Element, widened
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import apply
-from hlo.types import C64, C128, F32, F64, PRED, S32, S64, ArrayShape, ElementType
+from hlo.types import C64, C128, F32, F64, PARTS, PRED, S32, S64, ArrayShape, ElementType
 
 __all__ = [
     "abs_",
@@ -73,8 +73,6 @@ __all__ = [
     "tanh",
     "xor",
 ]
-
-_PARTS = {C64: F32, C128: F64}
 
 
 def _sizes(*operands: Element) -> tuple[Expr, ...]:
@@ -169,19 +167,19 @@ xor = _binary("xor")
 
 def abs_(operand: Element) -> Element:
     """result[i] = |operand[i]|, real for complex numbers."""
-    part = _PARTS.get(operand.shape.element_type)
+    part = PARTS.get(operand.shape.element_type)
     return _elementwise("abs", (operand,), part)
 
 
 def real(operand: Element) -> Element:
     """result[i] = Re(operand[i])."""
-    part = _PARTS.get(operand.shape.element_type)
+    part = PARTS.get(operand.shape.element_type)
     return operand if part is None else _elementwise("real", (operand,), part)
 
 
 def imag(operand: Element) -> Element:
     """result[i] = Im(operand[i]), 0 for floats."""
-    part = _PARTS.get(operand.shape.element_type)
+    part = PARTS.get(operand.shape.element_type)
     if part is not None:
         return _elementwise("imag", (operand,), part)
     zero = Constant(operand.shape.element_type, 0.0)

@@ -75,10 +75,9 @@ from backend_c.kernels.parts.convolution.wide_windows import (
     has_wide_window,
     with_features_in_window,
 )
-from backend_c.kernels.parts.reduction.exact_sum import PARTS
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.sparse_operands import stored_sparsely
-from hlo.types import C128, F32, F64, ArrayShape, ElementType
+from hlo.types import C128, F32, F64, PARTS, ArrayShape, ElementType
 
 __all__ = ["convolution", "dot"]
 

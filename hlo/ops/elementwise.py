@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from hlo.ops.constraints import array, arrays, require, same_dims
 from hlo.ops.element_types import is_order, require_element_type
-from hlo.types import C64, C128, F32, F64, PRED, ArrayShape, ElementType, bounded
+from hlo.types import C64, C128, F32, F64, PARTS, PRED, ArrayShape, ElementType, bounded
 
 __all__ = [
     "abs_", "acos", "acosh", "add", "and_", "asin", "asinh", "atan2", "atanh", "cbrt", "ceil",
@@ -30,7 +30,6 @@ COMPARISONS = {
     "SIGNED": ("signed",),
     "UNSIGNED": ("unsigned", "pred"),
 }
-_PARTS = {C64: F32, C128: F64}
 _WHOLES = {F32: C64, F64: C128}
 
 
@@ -112,14 +111,14 @@ def abs_(operand: ArrayShape) -> ArrayShape:
     """C1: an array; C2: of signed numbers. The magnitude of a complex number is a float."""
     shape = array("C1", operand)
     require_element_type("C2", "abs", shape)
-    return _plain(shape, _PARTS.get(shape.element_type))
+    return _plain(shape, PARTS.get(shape.element_type))
 
 
 def _part(operand: ArrayShape) -> ArrayShape:
     """C1: an array; C2: of floats or complex numbers."""
     shape = array("C1", operand)
     require_element_type("C2", "real", shape)
-    return _plain(shape, _PARTS.get(shape.element_type))
+    return _plain(shape, PARTS.get(shape.element_type))
 
 
 real = imag = _part

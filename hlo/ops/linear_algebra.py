@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from hlo.ops.constraints import array, arrays, require
 from hlo.ops.element_types import require_element_type
-from hlo.types import C64, C128, F32, F64, ArrayShape, bounded
+from hlo.types import C64, C128, F32, F64, PARTS, ArrayShape, bounded
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
 _WHOLES = {F32: C64, F64: C128}
-_PARTS = {C64: F32, C128: F64}
 
 
 def fft(operand: ArrayShape, *, fft_type: str, fft_length: tuple[int, ...]) -> ArrayShape:
@@ -23,7 +22,7 @@ def fft(operand: ArrayShape, *, fft_type: str, fft_length: tuple[int, ...]) -> A
     known = fft_type in ("FFT", "IFFT", "RFFT", "IRFFT")
     require("C1", known, f"fft_type={fft_type}: one of FFT, IFFT, RFFT, IRFFT")
     require_element_type("C1", "fft", source)
-    wanted = _WHOLES if fft_type == "RFFT" else _PARTS
+    wanted = _WHOLES if fft_type == "RFFT" else PARTS
     require("C1", source.element_type in wanted, f"{fft_type} of {source}")
     rank = len(fft_length)
     require("C2", 1 <= rank <= min(3, source.rank), f"{rank} lengths for {source}")
@@ -34,7 +33,7 @@ def fft(operand: ArrayShape, *, fft_type: str, fft_length: tuple[int, ...]) -> A
     text = "{" + ",".join(map(str, fft_length)) + "}"
     require("C3", same, f"fft_length={text} does not fit {source}")
     dims = (*source.dims[:-1], last if fft_type == "RFFT" else fft_length[-1])
-    real = {"RFFT": _WHOLES, "IRFFT": _PARTS}.get(fft_type, {})
+    real = {"RFFT": _WHOLES, "IRFFT": PARTS}.get(fft_type, {})
     return bounded(real.get(source.element_type, source.element_type), dims, source.dynamic)
 
 

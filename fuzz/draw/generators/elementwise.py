@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.shapes import Accepts
-from hlo.types import C64, C128, ELEMENT_TYPES, F32, F64, PRED, ArrayShape, ElementType
+from hlo.types import C64, C128, ELEMENT_TYPES, F32, F64, PARTS, PRED, ArrayShape, ElementType
 
 Types = Callable[[ElementType], bool]
 
 WHOLES = {F32: C64, F64: C128}
-PARTS = {C64: F32, C128: F64}
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.shapes import MOST_ELEMENTS, Accepts, nonzero
 from hlo.attributes import Attribute
-from hlo.types import C64, C128, F32, F64, S8, ArrayShape
+from hlo.types import C64, C128, F32, F64, PARTS, S8, ArrayShape
 
 _COMPLEX = {F32: C64, F64: C128}
-_REAL = {C64: F32, C128: F64}
 
 
 def cholesky(builder: Builder, shape: ArrayShape) -> str:
@@ -56,7 +55,7 @@ def fft(builder: Builder, shape: ArrayShape) -> str:
         if kind == "RFFT":
             # n real numbers have n // 2 + 1 results: n is 2 (last - 1), or one more.
             last = max(1, 2 * (last - 1) + builder.integer(0, 1))
-            element_type, dims = _REAL[element_type], (*outer, last)
+            element_type, dims = PARTS[element_type], (*outer, last)
             lengths = (*lengths[:-1], last)
     operand = builder.value(ArrayShape(element_type, dims))
     return builder.emit("fft", shape, operand, fft_type=kind, fft_length=lengths)
@@ -80,5 +79,5 @@ def _is_square(shape: ArrayShape) -> bool:
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
     "cholesky": (cholesky, _is_square),
     "triangular-solve": (triangular_solve, has_small_systems),
-    "fft": (fft, lambda shape: shape.rank > 0 and shape.element_type in {**_COMPLEX, **_REAL}),
+    "fft": (fft, lambda shape: shape.rank > 0 and shape.element_type in {**_COMPLEX, **PARTS}),
 }

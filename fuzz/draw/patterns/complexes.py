@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fuzz.draw.builder import Builder
-from fuzz.draw.generators.elementwise import PARTS, WHOLES
+from fuzz.draw.generators.elementwise import WHOLES
 from fuzz.draw.patterns.pattern import Pattern, Patterns, applied, changed
-from hlo.types import ArrayShape
+from hlo.types import PARTS, ArrayShape
 
 _MOST_STEPS = 4
 

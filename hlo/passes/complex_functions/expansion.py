@@ -14,8 +14,8 @@ from hlo.module import Instruction, Module
 from hlo.passes.complex_functions import formulas
 from hlo.passes.complex_functions.formulas import Parts
 from hlo.passes.complex_functions.reals import Writer
-from hlo.passes.rewriting import Rebuilt, array, each_of
-from hlo.types import C64, C128, F32, F64, ArrayShape, ElementType
+from hlo.passes.rewriting import Rebuilt, each_of
+from hlo.types import C64, C128, PARTS, ArrayShape, ElementType
 
 _Formula = Callable[..., Parts]
 
@@ -49,7 +49,6 @@ FORMULAS: Mapping[ElementType, Mapping[str, _Formula]] = {
     },
 }
 _OPCODES = frozenset[str]().union(*FORMULAS.values())
-PARTS = {C64: F32, C128: F64}
 
 
 def has_complex_numbers(module: Module) -> bool:
@@ -79,7 +78,6 @@ def _expanded(rebuilt: Rebuilt, instruction: Instruction) -> Instruction | None:
     operands = [
         Parts(*(writer.part(opcode, name, part) for opcode in ("real", "imag")))
         for name in instruction.operands
-        if array(rebuilt.definitions[name].shape).element_type is shape.element_type
     ]
     names = tuple(writer.rounded(value, part) for value in formula(*operands))
     return instruction._replace(opcode="complex", operands=names, attributes={})

@@ -17,10 +17,10 @@ import numpy as np
 from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.complex_functions.expansion import PARTS, has_complex_numbers
+from hlo.passes.complex_functions.expansion import has_complex_numbers
 from hlo.passes.dot_dimensions import KINDS, SIDES, free
 from hlo.passes.rewriting import Names, Rebuilt, array, each_of, integers
-from hlo.types import ArrayShape, ElementType
+from hlo.types import PARTS, ArrayShape, ElementType
 
 
 def complex_products(module: Module) -> Module:

@@ -12,10 +12,10 @@ from functools import partial
 
 from hlo.attributes import Window
 from hlo.module import Instruction, Module
-from hlo.passes.complex_functions.expansion import PARTS, has_complex_numbers
+from hlo.passes.complex_functions.expansion import has_complex_numbers
 from hlo.passes.complex_functions.products import adder
 from hlo.passes.rewriting import Names, Rebuilt, array, each_of
-from hlo.types import ArrayShape, ElementType
+from hlo.types import PARTS, ArrayShape, ElementType
 from hlo.walk import monoid
 
 _FEW = 16

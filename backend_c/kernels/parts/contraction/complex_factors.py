@@ -18,8 +18,7 @@ from backend_c.ir.element import zero
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import apply
 from backend_c.kernels.parts.contraction.factors import Factors
-from backend_c.kernels.parts.reduction.exact_sum import PARTS
-from hlo.types import F32, PRED, ElementType
+from hlo.types import F32, PARTS, PRED, ElementType
 
 
 def real_factors(factors: Factors, result: ElementType) -> Factors:

@@ -14,8 +14,7 @@ from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import as_type
-from backend_c.kernels.parts.reduction.exact_sum import PARTS
-from hlo.types import F32, F64, PRED, ElementType
+from hlo.types import F32, F64, PARTS, PRED, ElementType
 
 BLOCK = 64  # lanes of a panel, and steps that are solved together (HLO_FACTOR_PITCH)
 WIDTH = 32  # lanes of a task (HLO_FACTOR_WIDTH)

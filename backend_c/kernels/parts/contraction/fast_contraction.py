@@ -32,8 +32,7 @@ from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.contraction.finished_rows import write_rows
 from backend_c.kernels.parts.contraction.products import Product
 from backend_c.kernels.parts.contraction.strided_access import result_array, result_offset
-from backend_c.kernels.parts.reduction.exact_sum import PARTS
-from hlo.types import PRED, S32, U32, ElementType
+from hlo.types import PARTS, PRED, S32, U32, ElementType
 
 # Multiples of the rows (14, 12, 6 or 4) and of the columns of every tile (hlo_gemm_tiles.h), and of
 # the 16 rows of AMX; tiles of 14 rows, which narrow types have too, leave 12 of 96.

@@ -19,8 +19,7 @@ from backend_c.kernels.parts.contraction_in_blocks.block_contraction import (
     has_blocks,
 )
 from backend_c.kernels.parts.contraction_in_blocks.untiled_sums import has_tiles
-from backend_c.kernels.parts.reduction.exact_sum import PARTS
-from hlo.types import F32, F64, ElementType
+from hlo.types import F32, F64, PARTS, ElementType
 
 
 def has_complex_tiles(factors: Factors, types: Types, result: ElementType, scope: Scope) -> bool:

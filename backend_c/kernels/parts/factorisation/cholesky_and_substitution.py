@@ -13,8 +13,8 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.reduction.exact_sum import PARTS, Accumulator
-from hlo.types import F32, F64, PRED, ElementType
+from backend_c.kernels.parts.reduction.exact_sum import Accumulator
+from hlo.types import F32, F64, PARTS, PRED, ElementType
 
 ROUTINES = (F32, F64)  # types that the runtime has functions of
 Place = Callable[[Expr, Expr], Expr]  # (row, column) → offset

@@ -19,8 +19,7 @@ from backend_c.kernels.parts.fourier.fourier_plan import (
     has_plan,
     interleaved_roots,
 )
-from backend_c.kernels.parts.reduction.exact_sum import PARTS
-from hlo.types import C64, C128, F64, PRED, ArrayShape
+from hlo.types import C64, C128, F64, PARTS, PRED, ArrayShape
 
 
 def has_fast_transform(result: ArrayShape, fft_length: tuple[int, ...], scope: Scope) -> bool:

@@ -15,8 +15,8 @@ from backend_c.ir import index as ix
 from backend_c.ir.element import widened
 from backend_c.ir.loop_ir import INDEX, Address, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.reduction.exact_sum import PARTS, Accumulator
-from hlo.types import F64, PRED, ElementType
+from backend_c.kernels.parts.reduction.exact_sum import Accumulator
+from hlo.types import F64, PARTS, PRED, ElementType
 
 # Writes what a step adds, by calling its argument, or nothing where a condition does not hold.
 Addends = Callable[[Expr, Callable[[Expr], None]], None]

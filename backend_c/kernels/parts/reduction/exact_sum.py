@@ -21,10 +21,7 @@ from backend_c.ir.loop_ir import (
     Variable,
 )
 from backend_c.ir.scope import Scope, apply
-from hlo.types import C64, C128, F32, F64, PRED, ElementType
-
-PARTS = {C64: F32, C128: F64}
-
+from hlo.types import F64, PARTS, PRED, ElementType
 
 _Types = tuple[ElementType, ElementType]
 _WORDS = (12, 77)  # of an accumulator and of a wide one in memory: HLO_LIMBS + 1
