@@ -53,15 +53,10 @@ def _merged(rebuilt: Rebuilt, instruction: Instruction) -> Instruction | None:
         ArrayShape(one.element_type, (*one.dims[:last], one.dims[last] * few))
         for one in (operand, shape)
     ]
-    fresh, stem = rebuilt.names.fresh, instruction.name
-    source = Instruction(fresh(f"{stem}.source"), shapes[0], "reshape", instruction.operands[:1])
-    windows = instruction._replace(
-        name=fresh(f"{stem}.windows"),
-        shape=shapes[1],
-        operands=(rebuilt.add(source), instruction.operands[1]),
-        attributes={
-            **instruction.attributes,
-            "window": Window((*window.dimensions[:last], merged)),
-        },
+    data, init = instruction.operands
+    attributes = {**instruction.attributes, "window": Window((*window.dimensions[:last], merged))}
+    source = rebuilt.add_part(instruction, "source", shapes[0], "reshape", (data,))
+    windows = rebuilt.add_part(
+        instruction, "windows", shapes[1], "reduce-window", (source, init), **attributes
     )
-    return Instruction(stem, shape, "reshape", (rebuilt.add(windows),))
+    return instruction._replace(opcode="reshape", operands=(windows,), attributes={})

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape
@@ -73,6 +74,20 @@ class Rebuilt:
         """Append an instruction; return its name."""
         self.definitions[instruction.name] = instruction
         return instruction.name
+
+    def add_part(
+        self,
+        whole: Instruction,
+        part: str,
+        shape: ArrayShape,
+        opcode: str,
+        operands: tuple[str, ...],
+        **attributes: Attribute,
+    ) -> str:
+        """Append a part of what stands for an instruction, with its annotations and a name that
+        begins with its; return that."""
+        name = self.names.fresh(f"{whole.name}.{part}")
+        return self.add(Instruction(name, shape, opcode, operands, attributes, whole.annotations))
 
     def forward(self, name: str, target: str) -> None:
         """Replace later uses of ``name`` by ``target``, which must be defined already."""

@@ -61,13 +61,12 @@ def _summed(
     whole = 1 if frees[1] else 0  # the operand that has all dimensions
     if frees[1 - whole] or not _is_in_order(dot, whole):
         return None
-    writer = _Writer(rebuilt, dot)
-    factors = list(dot.operands)
-    factors[1 - whole] = writer.spread(1 - whole, shapes)
-    products = writer.add("products", shapes[whole], "multiply", tuple(factors))
+    add, factors = partial(rebuilt.add_part, dot), list(dot.operands)
+    factors[1 - whole] = _spread(rebuilt, dot, 1 - whole, shapes)
+    products = add("products", shapes[whole], "multiply", tuple(factors))
     scalar = ArrayShape(shape.element_type, ())
     zero = Literal(scalar, np.zeros((), shape.element_type.numpy))
-    init = writer.add("init", scalar, "constant", (), literal=zero)
+    init = add("init", scalar, "constant", (), literal=zero)
     contracting = tuple(sorted(integers(dot, f"{SIDES[whole]}_contracting_dims")))
     attributes: dict[str, Attribute] = {
         "dimensions": contracting,
@@ -83,36 +82,17 @@ def _is_in_order(dot: Instruction, number: int) -> bool:
     return batch == tuple(range(len(batch)))
 
 
-class _Writer:
-    """Add the parts of what replaces a dot before it."""
-
-    def __init__(self, rebuilt: Rebuilt, dot: Instruction) -> None:
-        self._rebuilt, self._dot = rebuilt, dot
-
-    def add(
-        self,
-        part: str,
-        shape: ArrayShape,
-        opcode: str,
-        operands: tuple[str, ...],
-        **attributes: Attribute,
-    ) -> str:
-        """Add an instruction; return its name."""
-        name = self._rebuilt.names.fresh(f"{self._dot.name}.{part}")
-        made = Instruction(name, shape, opcode, operands, attributes, self._dot.annotations)
-        return self._rebuilt.add(made)
-
-    def spread(self, number: int, shapes: Sequence[ArrayShape]) -> str:
-        """Add an operand without free dimensions, broadcast to the other one's shape."""
-        few, many = shapes[number], shapes[1 - number]
-        place = dict[int, int]()  # in the other operand, of each dimension
-        for kind in KINDS:
-            sides = (integers(self._dot, f"{SIDES[n]}_{kind}_dims") for n in (number, 1 - number))
-            place.update(zip(*sides, strict=True))
-        order = tuple(sorted(place, key=place.__getitem__))
-        name = self._dot.operands[number]
-        if order != tuple(range(few.rank)):
-            turned = ArrayShape(few.element_type, tuple(few.dims[d] for d in order))
-            name = self.add("turned", turned, "transpose", (name,), dimensions=order)
-        places = tuple(place[d] for d in order)
-        return self.add("spread", many, "broadcast", (name,), dimensions=places)
+def _spread(rebuilt: Rebuilt, dot: Instruction, number: int, shapes: Sequence[ArrayShape]) -> str:
+    """Add an operand without free dimensions, broadcast to the other one's shape."""
+    few, many = shapes[number], shapes[1 - number]
+    place = dict[int, int]()  # in the other operand, of each dimension
+    for kind in KINDS:
+        sides = (integers(dot, f"{SIDES[n]}_{kind}_dims") for n in (number, 1 - number))
+        place.update(zip(*sides, strict=True))
+    order = tuple(sorted(place, key=place.__getitem__))
+    name, add = dot.operands[number], partial(rebuilt.add_part, dot)
+    if order != tuple(range(few.rank)):
+        turned = ArrayShape(few.element_type, tuple(few.dims[d] for d in order))
+        name = add("turned", turned, "transpose", (name,), dimensions=order)
+    places = tuple(place[d] for d in order)
+    return add("spread", many, "broadcast", (name,), dimensions=places)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,7 +106,7 @@ class Writer:
         self, opcode: str, element_type: ElementType, operands: tuple[str, ...], **attributes: str
     ) -> str:
         """Add an instruction of the arrays' dimensions; return its name."""
-        return self._add(opcode, ArrayShape(element_type, self._dims), operands, attributes)
+        return self._add(opcode, ArrayShape(element_type, self._dims), operands, **attributes)
 
     def _real(self, value: Real | float) -> Real:
         """Return an array of a number, the same one for the same number."""
@@ -117,22 +116,16 @@ class Writer:
         if key not in self._constants:
             scalar = ArrayShape(F64, ())
             literal = Literal(scalar, np.array(value, np.float64))
-            name = self._add("constant", scalar, (), {"literal": literal})
+            name = self._add("constant", scalar, (), literal=literal)
             if self._dims:
                 shape = ArrayShape(F64, self._dims)
-                name = self._add("broadcast", shape, (name,), {"dimensions": ()})
+                name = self._add("broadcast", shape, (name,), dimensions=())
             self._constants[key] = Real(self, name)
         return self._constants[key]
 
     def _add(
-        self,
-        opcode: str,
-        shape: ArrayShape,
-        operands: tuple[str, ...],
-        attributes: Mapping[str, Attribute],
+        self, opcode: str, shape: ArrayShape, operands: tuple[str, ...], **attributes: Attribute
     ) -> str:
-        name = self._rebuilt.names.fresh(f"{self._instruction.name}.part")
-        annotations = self._instruction.annotations
-        return self._rebuilt.add(
-            Instruction(name, shape, opcode, operands, attributes, annotations)
+        return self._rebuilt.add_part(
+            self._instruction, "part", shape, opcode, operands, **attributes
         )

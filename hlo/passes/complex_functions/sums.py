@@ -60,25 +60,11 @@ def _parts(
     attributes = {**reduce.attributes, "to_apply": called[part]}
 
     def total(component: str) -> str:
-        names = [
-            rebuilt.add(
-                Instruction(
-                    rebuilt.names.fresh(f"{reduce.name}.{component}"),
-                    ArrayShape(part, source.dims),
-                    component,
-                    (name,),
-                    annotations=reduce.annotations,
-                )
-            )
+        names = tuple(
+            rebuilt.add_part(reduce, component, ArrayShape(part, source.dims), component, (name,))
             for name, source in zip(reduce.operands, (operand, init), strict=True)
-        ]
-        fresh = rebuilt.names.fresh(f"{reduce.name}.sum")
-        summed = reduce._replace(
-            name=fresh,
-            shape=ArrayShape(part, shape.dims),
-            operands=tuple(names),
-            attributes=attributes,
         )
-        return rebuilt.add(summed)
+        sums = ArrayShape(part, shape.dims)
+        return rebuilt.add_part(reduce, "sum", sums, reduce.opcode, names, **attributes)
 
     return reduce._replace(opcode="complex", operands=(total("real"), total("imag")), attributes={})
