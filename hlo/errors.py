@@ -74,4 +74,5 @@ class DeviceError(Error):
 
 
 class CompilerWarning(UserWarning):
-    """The C compiler cannot be trusted with the flags as shipped, and got others."""
+    """The C compiler cannot be trusted with the flags as shipped, and got others; or it warns of
+    generated code."""

@@ -44,10 +44,11 @@ from selftest.agreement import ALONE, CLASSES, SHARED, Judged, classes, specials
 from selftest.legal_compilers import generated_c
 from selftest.legal_compilers.independent import (
     FUEL,
+    GENERATED_C,
     XLA_SETS,
     Compiler,
+    of_answer,
     of_numpy,
-    of_results,
     of_text,
     of_torch,
     of_xla,
@@ -58,24 +59,29 @@ from selftest.soundness import drawn
 _SECONDS = 60.0  # for one program
 _XLA_SECONDS = 20.0  # for one program by one set of options
 _FALSE_ALARM, _UNKNOWN = "false alarm", "unknown"
+_FAILURE = f"{GENERATED_C} fails"
 _ORACLE = "soundness of compilers"
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
     """Results of a program. ``judged``: the compilers that gave some; ``outside``: their elements
-    outside by class; ``others``: messages of those that gave none."""
+    outside by class; ``others``: those that gave none, with their answers."""
 
     case: Case
     judged: Sequence[Judged]
     outside: Mapping[str, Counter[str]]
-    others: Sequence[tuple[str, str]]
+    others: Sequence[tuple[Compiler, Answer]]
 
     def wrong(self) -> dict[str, str]:
         """Describe what is outside, by kind: shared, or the family that is alone, with the opcode
         of the first wrong step. XLA by fast math counts as a family of its own where XLA without it
-        is not outside."""
+        is not outside. Generated C of a legal program that does not compile, or crashes, is a
+        fault of this project's."""
         found: dict[str, str] = {}
+        for compiler, answer in self.others:
+            if answer.crash is not None and compiler.family == GENERATED_C:
+                found[_FAILURE] = answer.crash
         families = set[str]()
         for one in self.judged:
             compiler, counts = one.compiler, self.outside.get(one.compiler.name, Counter())
@@ -109,11 +115,11 @@ def examined(case: Case, compilers: Iterable[Compiler]) -> Examined:
     result = evaluate(case.module, *case.arrays, fuel=FUEL)
     exact = [(str(number), array) for number, array in enumerate(arrays_of(result))]
     judges: dict[str, Judge] = {}
-    judged, others = list[Judged](), list[tuple[str, str]]()
+    judged, others = list[Judged](), list[tuple[Compiler, Answer]]()
     for compiler in compilers:
         answer = compiler.run(case.module, case.arrays)
         if answer.outputs is None:
-            others.append((compiler.name, "crashed" if answer.crash is not None else "refused"))
+            others.append((compiler, answer))
             continue
         name = compiler.budget.name
         judge = judges.get(name)
@@ -204,11 +210,11 @@ class CompilersExaminer:
         class."""
         cases = self.subject.cases(number)
         chosen = [n for n in range(len(cases)) if examples is None or n in examples]
-        results = self.c([cases[n] for n in chosen], number)
-        for example, result in zip(chosen, results, strict=True):
+        answers = self.c([cases[n] for n in chosen], number)
+        for example, answer in zip(chosen, answers, strict=True):
             case, found = cases[example], Chunk()
             found.count("counts", {"programs": 1})
-            wrong = self._examined(found, case, number, example, result)
+            wrong = self._examined(found, case, number, example, answer)
             found.count("counts", wrong.keys())
             found.suspects.extend(
                 Suspect(_ORACLE, kind, detail, example, _is_told_by_reduction(kind), case)
@@ -217,11 +223,11 @@ class CompilersExaminer:
             yield Part({example}, found)
 
     def _examined(
-        self, found: Chunk, case: Case, number: int, example: int, result: generated_c.Results
+        self, found: Chunk, case: Case, number: int, example: int, answer: Answer
     ) -> Mapping[str, str]:
         try:
             with time_limit(self.subject.seconds):
-                one = examined(case, self._compilers(case, number, example, result))
+                one = examined(case, self._compilers(case, number, example, answer))
                 wrong = one.wrong()
                 if wrong and left_open(case.module, case.arrays) is not None:
                     found.count("counts", {"open": 1})
@@ -238,7 +244,7 @@ class CompilersExaminer:
         return wrong
 
     def _compilers(
-        self, case: Case, number: int, example: int, result: generated_c.Results
+        self, case: Case, number: int, example: int, answer: Answer | None
     ) -> Iterator[Compiler]:
         seed = example + number * self.subject.size
         if is_for_xla(case):
@@ -246,7 +252,7 @@ class CompilersExaminer:
         yield from of_numpy(case.module)
         yield from of_torch()
         yield from of_text(seed)
-        yield of_results(case, result)
+        yield of_answer(case, answer)
 
     def unreduced(self, suspect: Suspect) -> Finding:
         """Make a finding of the program as it is."""
@@ -256,12 +262,13 @@ class CompilersExaminer:
         """Reduce a program to a small one with the same fault, by all compilers; XLA with the
         options that the program was run with."""
         case = suspect.evidence
+        is_of_c = GENERATED_C in suspect.kind or "C, fast" in suspect.detail
 
         def wrong(module: Module, values: tuple[Value, ...]) -> str | None:
             small = Case(module, values)
-            (result,) = self.c([small], number) if "generated C" in suspect.detail else (None,)
+            (answer,) = self.c([small], number) if is_of_c else (None,)
             try:
-                made = self._compilers(small, number, suspect.example, result)
+                made = self._compilers(small, number, suspect.example, answer)
                 found = examined(small, made).wrong().get(suspect.kind)
                 return None if left_open(module, values) is not None else found
             except Error:
@@ -300,8 +307,8 @@ def _count(found: Chunk, one: Examined) -> None:
         found.count(name, {"programs": 1, **{kind: counts.get(kind, 0) for kind in KINDS}})
         found.count(name, {"steps": sum(x.verdict.counts["outside"] for x in judged.found.wrong)})
         found.count(name, one.outside.get(name, {}))
-    for name, what in one.others:
-        found.count(name, {what: 1})
+    for compiler, answer in one.others:
+        found.count(compiler.name, {"refused" if answer.crash is None else "crashed": 1})
 
 
 _COLUMNS = ("programs", "refused", "crashed", *KINDS, "steps", *CLASSES)

@@ -6,6 +6,7 @@ path = build({"unit_0.c": text}, known_compiler(os.environ, cache), cache)
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -17,6 +18,7 @@ from backend_c.native.linked_runtime import LinkedHeader, linked_headers
 from backend_c.native.toolchain import (
     RUNTIME,
     Compiler,
+    RefusedForWarnings,
     digest,
     headers,
     identity,
@@ -24,24 +26,34 @@ from backend_c.native.toolchain import (
     objects,
     require,
     run,
+    without_warnings,
     workers,
 )
+from hlo.errors import CompilerWarning
 
+_TOLD = (
+    "{}\nThe C compiler warns of generated code. It is used as it is; please report the program."
+)
 _ALL_HEADERS = "hlo_kernels.h"  # what each unit includes first
 
 
 def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
     """Return the library of translation units (``.c``) and headers, compiled if it is not cached.
 
-    Units are compiled in parallel, and may include the runtime headers. Raises ToolchainError with
-    the compiler's first error lines.
+    Units are compiled in parallel, and may include the runtime headers. Generated C should give no
+    warnings; what a compiler does warn of is a CompilerWarning here, and no reason to refuse a
+    program. Raises ToolchainError with the compiler's first error lines.
     """
     key = _key(sources, compiler)
     library = found(cache, key)
     if library is not None:
         return library
     with workspace(cache) as directory:
-        made = compiled(sources, compiler, cache, directory)
+        try:
+            made = compiled(sources, compiler, cache, directory)
+        except RefusedForWarnings as error:
+            warnings.warn(_TOLD.format(error), CompilerWarning, stacklevel=2)
+            made = compiled(sources, without_warnings(compiler), cache, directory)
         flags = thread_team.linking_words(compiler, cache, directory)
         words = [*compiler.command, "-shared", "-o", "library.so", *made, *flags]
         require(run(words, directory), compiler)

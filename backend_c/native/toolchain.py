@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache as once
 from functools import lru_cache
 from pathlib import Path
@@ -95,6 +96,8 @@ _GCC = "Free Software Foundation"  # in its version's text, whatever its name is
 _ENVIRONMENT = ("COMPILER_PATH", "GCC_EXEC_PREFIX")  # where gcc finds the programs that it starts
 WORKERS = min(8, os.cpu_count() or 1)
 _ERROR_LINES = 8
+_ERROR, _OF_A_WARNING = "error: ", "[-Werror"
+_SUMMARY = re.compile("warnings being treated as errors|errors? generated")  # gcc's, clang's
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,13 +277,27 @@ def _compile(unit: str, compiler: Compiler, directory: str) -> str:
 
 
 def require(process: subprocess.CompletedProcess[str], compiler: Compiler) -> None:
-    """Raise ToolchainError if a process failed."""
+    """Raise ToolchainError if a process failed: RefusedForWarnings if warnings were errors to it,
+    and it had no other."""
     if process.returncode == 0:
         return
     lines = (process.stderr or process.stdout).splitlines()
     errors = [line for line in lines if "error" in line] or lines
     told = "\n".join(errors[:_ERROR_LINES]) or f"exit status {process.returncode}"
-    raise ToolchainError(f"{compiler.command[0]} failed:\n{told}")
+    found = [line for line in lines if _ERROR in line and not _SUMMARY.search(line)]
+    by_warnings = bool(found) and all(_OF_A_WARNING in line for line in found)
+    kind = RefusedForWarnings if by_warnings else ToolchainError
+    raise kind(f"{compiler.command[0]} failed:\n{told}")
+
+
+class RefusedForWarnings(ToolchainError):
+    """The C compiler takes a source but for warnings, which count as errors."""
+
+
+def without_warnings(compiler: Compiler) -> Compiler:
+    """Return a compiler that does not warn."""
+    kept = (flag for flag in compiler.flags if flag != "-Werror")
+    return replace(compiler, flags=(*kept, "-w"))
 
 
 def digest(parts: Sequence[str]) -> str:

@@ -88,7 +88,7 @@ class _Blocks:
         sizes = [*map(self._bytes, _functions(loop.body))]
         if not sizes and _is_long(loop):
             sizes = [max(4, *(s.value.type.bits // 8 for s in loop.body if isinstance(s, Store)))]
-        has_masks = any(_is_mask(part) for part in parts(loop.body))
+        has_masks = any(_is_mask(part, loop) for part in parts(loop.body))
         lanes = _lanes(extent, max(sizes), has_masks=has_masks) if sizes else 0
         return _overlapping(loop, extent, lanes, next(self._numbers)) if lanes else loop
 
@@ -161,17 +161,24 @@ def _overlapping(loop: Loop, extent: int, lanes: int, number: int) -> Loop:
 
 def _masks(loop: Loop, lanes: int, number: int) -> dict[Load, Array]:
     """Allocate an s32 array for each pred that a loop loads at an index known before its lets."""
-    bound = {statement.variable.name for statement in loop.body if isinstance(statement, Let)}
     masks = dict[Load, Array]()
     for part in parts(loop.body):
-        if _is_mask(part) and bound.isdisjoint(variables(part)):
+        if _is_mask(part, loop) and _bound(loop).isdisjoint(variables(part)):
             name = f"m{number}x{len(masks)}"
             masks.setdefault(part, Array(name, S32, lanes, mutable=True, is_local=True))
     return masks
 
 
-def _is_mask(part: Expr) -> TypeGuard[Load]:
-    return isinstance(part, Load) and part.type is PRED
+def _is_mask(part: Expr, loop: Loop) -> TypeGuard[Load]:
+    """Test for the load of a pred for each iteration; one pred for all of them is no mask."""
+    if not (isinstance(part, Load) and part.type is PRED):
+        return False
+    return not {loop.variable.name, *_bound(loop)}.isdisjoint(variables(part))
+
+
+def _bound(loop: Loop) -> set[str]:
+    """Return the names that a loop's body binds."""
+    return {statement.variable.name for statement in loop.body if isinstance(statement, Let)}
 
 
 def _is_set(mask: Load) -> Expr:

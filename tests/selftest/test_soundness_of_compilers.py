@@ -21,7 +21,14 @@ from hlo.types import ELEMENT_TYPES, TupleShape
 from hlo.values import arrays_of
 from interp.envelope.budget import EXACT, XLA_CPU
 from selftest.agreement import ALONE, SHARED, UNDEFINED, specials
-from selftest.legal_compilers.independent import XLA_SETS, Compiler, of_numpy, of_text, of_xla
+from selftest.legal_compilers.independent import (
+    XLA_SETS,
+    Compiler,
+    of_answer,
+    of_numpy,
+    of_text,
+    of_xla,
+)
 from selftest.legal_compilers.numpy_types import InType
 from selftest.soundness import drawn
 from selftest.soundness_of_compilers import (
@@ -82,6 +89,15 @@ def test_what_one_family_gives_is_its_fault(others: Sequence[tuple[str, str, Any
     assert found.outside["a"] == {SHARED: 0, ALONE: 1}
     assert "false alarm" not in found.wrong()
     assert list(found.wrong())[0].startswith("A alone: ")
+
+
+def test_c_that_does_not_compile_is_a_fault_of_this_project() -> None:
+    """It counted as refused, and a warning of the C compiler went unseen for 10,000 programs."""
+    failed = of_answer(ROOTS, Answer(crash="unused variable"))
+    found = examined(ROOTS, [failed, giving("a", "A", [2, 3])])
+    assert found.wrong() == {"generated C fails": "unused variable"}
+    refused = of_answer(ROOTS, Answer(error="not supported"))
+    assert not examined(ROOTS, [refused]).wrong()
 
 
 def test_fast_math_may_do_as_it_likes_with_infinities() -> None:
@@ -185,7 +201,7 @@ def test_a_defect_is_reduced_to_what_raises_it(monkeypatch: pytest.MonkeyPatch) 
     failing = Compiler("f", "F", XLA_CPU, run)
     monkeypatch.setattr("selftest.soundness_of_compilers.is_for_xla", lambda case: False)
     monkeypatch.setattr("selftest.soundness_of_compilers.of_numpy", lambda module: iter([failing]))
-    examiner = CompilersExaminer(SoundnessOfCompilers(0), XLA(), lambda cases, number: [None])
+    examiner = CompilersExaminer(SoundnessOfCompilers(0), XLA(), lambda cases, number: [])
     kind, given = "defect: RuntimeError in test_soundness_of_compilers.py:run", np.ones(4, "f4")
     suspect = Suspect("an oracle", kind, "of a square root", 0, evidence=case(LOGARITHM, given))
     finding = examiner.reduced(suspect, 0, 5.0)

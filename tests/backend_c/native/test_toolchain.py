@@ -266,6 +266,16 @@ def test_compiler_errors_are_shown(compiler: Compiler, cache: Cache) -> None:
     assert list(cache.directory.iterdir()) == []
 
 
+def test_a_warning_does_not_refuse_a_program(compiler: Compiler, cache: Cache) -> None:
+    """An unused variable in generated C refused the programs of users."""
+    source = "int f(void) {\n  const int i = 1;\n  return 7;\n}\n"
+    with pytest.warns(CompilerWarning, match=r"(?s)unused variable.*please report"):
+        path = build({"unit_0.c": source}, compiler, cache)
+    assert ctypes.CDLL(str(path)).f() == 7
+    with pytest.raises(ToolchainError, match="undeclared"):
+        build({"unit_0.c": source.replace("7", "seven")}, compiler, cache)
+
+
 @pytest.mark.parametrize("damage", [b"", b"not a library"])
 def test_damaged_libraries_are_built_again(compiler: Compiler, cache: Cache, damage: bytes) -> None:
     path = build(_SOURCE, compiler, cache)
