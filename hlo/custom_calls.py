@@ -149,12 +149,13 @@ def _slice_to_dynamic(call: _Call) -> bool:
 
 
 def _is_of(kind: str, operands: Sequence[Shape]) -> bool:
-    """Test for operands of a LAPACK routine: of its type, static, the first one matrices."""
+    """Test for operands of a LAPACK routine: of its type, static, the first one of matrices, the
+    second one of at least vectors."""
     return bool(operands) and all(
         isinstance(x, ArrayShape)
         and x.element_type is _TYPES[kind]
         and not x.is_dynamic
-        and x.rank > (0 if number else 1)
+        and x.rank > 1 - number
         for number, x in enumerate(operands)
     )
 
@@ -167,9 +168,12 @@ def _potrf(call: _Call) -> bool:
 
 
 def _trsm(call: _Call) -> bool:
-    if len(call.operands) != 2:
+    """Test a solve of a and b; JAX up to 0.4 gives alpha, a scalar, too."""
+    if len(call.operands) not in (2, 3):
         return False
-    a, b = call.operands
+    a, b, *alpha = call.operands
+    if any(x.rank or x.element_type is not b.element_type for x in alpha):
+        return False
     if not _is_square(a) or a.dims[:-2] != b.dims[:-2] or a.rank != b.rank:
         return False
     if a.dims[-1] not in b.dims[-2:] or not compatible(call.result, b):

@@ -57,7 +57,7 @@ ATEN = (
 )  # fmt: skip
 # What the file of one peer may import besides: it is not there without the peer.
 PEERS = {
-    "fuzz/peers/literal_import.py": {"jaxlib"},
+    "fuzz/peers/jaxlib_modules.py": {"jaxlib"},
     "fuzz/peers/xla.py": {"jax", "jaxlib"},
     "fuzz/peers/stablehlo.py": {"jaxlib"},
     "fuzz/peers/pjrt.py": {"pypjrt"},
@@ -68,7 +68,7 @@ PEERS = {
     "bench/torch_models.py": {"torch"},
     "bench/torch_programs.py": {"torch"},
     "hlo_oracle/frontends/jax_calls.py": {"jax"},
-    "hlo_oracle/frontends/jax_functions.py": {"jax", "jaxlib"},
+    "hlo_oracle/frontends/jax_functions.py": {"jax"},
     "hlo_oracle/frontends/pjrt/__init__.py": {"jax"},
     "hlo_oracle/frontends/pjrt/callbacks.py": {"jax"},
     "hlo_oracle/frontends/pjrt/host_arrays.py": {"jax"},
@@ -107,9 +107,9 @@ PEERS = {
     "selftest/torch_score/conversions.py": {"torch"},
     "selftest/torch_score/examiner.py": {"torch"},
     "hlo_oracle/pytest_plugin.py": {"pytest"},
-    "hlo_oracle/loading/conversion.py": {"jaxlib"},
     "selftest/browser_pages.py": {"playwright"},
     "selftest/package_suites/session.py": {"pytest"},
+    "selftest/jax_versions/doors.py": {"jax"},
     "selftest/jax_score/calls.py": {"jax"},
     "selftest/jax_score/cases.py": {"jax"},
     "selftest/jax_score/comparison.py": {"jax"},

@@ -79,6 +79,7 @@ _CALLS = (
     _Call("SliceToDynamic", _CUT, (_f32(4, 2), _s32(), _s32())),
     _Call("lapack_spotrf_ffi", _tuple(_f32(3, 2, 2), _s32(3)), (_f32(3, 2, 2),), "uplo = 76 : ui8"),
     _Call("lapack_strsm_ffi", _f32(3, 2), (_f32(3, 3), _f32(3, 2)), _TRSM),
+    _Call("lapack_strsm_ffi", _f32(3, 2), (_f32(3, 3), _f32(3, 2), _f32()), _TRSM),
     _Call("lapack_sgetrf_ffi", _tuple(_f32(3, 2), _s32(2), _s32()), (_f32(3, 2),)),
     _Call("lapack_sgeqrf_ffi", _tuple(_f32(3, 2), _f32(2)), (_f32(3, 2),)),
     _Call("lapack_sorgqr_ffi", _f32(3, 2), (_f32(3, 2), _f32(2))),
@@ -214,6 +215,8 @@ _MISFITS = (
     _Call("lapack_strsm_ffi", _f32(3, 2), (_f32(2, 2), _f32(3, 3)), _TRSM),
     _Call("lapack_strsm_ffi", _f32(3, 2), (_f32(3, 3), _f32(3, 1000000)), _TRSM),
     _Call("lapack_strsm_ffi", _f32(3, 2), (_f32(2, 2), _f32(3, 2)), _TRSM),
+    _Call("lapack_strsm_ffi", _f32(3, 2), (_f32(3, 3), _f32(3, 2), _f32(1)), _TRSM),
+    _Call("lapack_strsm_ffi", _f32(3, 2), (_f32(3, 3), _f32(3, 2), _s32()), _TRSM),
     _Call("lapack_sorgqr_ffi", _f32(2, 2), (_f32(2, 2), ArrayShape(F64, (2,)))),
 )
 

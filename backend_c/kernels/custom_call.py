@@ -148,9 +148,12 @@ def _potrf(operands: list[Element], config: str, write: Writer) -> None:
 
 
 def _trsm(operands: list[Element], config: str, write: Writer) -> None:
-    """Write BLAS' trsm: the solution of op(a) x = b, or of x op(a) = b."""
+    """Write BLAS' trsm: the solution of op(a) x = alpha b, or of x op(a) = alpha b; alpha is 1 if
+    it is not given."""
+    a, b, *alpha = operands
     triangular_solve(
-        *operands,
+        a,
+        _scaled(b, *alpha) if alpha else b,
         left_side=letter(config, "side", "LR") == "L",
         lower=letter(config, "uplo", "LU") == "L",
         unit_diagonal=letter(config, "diag", "NU") == "U",
@@ -158,6 +161,15 @@ def _trsm(operands: list[Element], config: str, write: Writer) -> None:
         write=write,
         block=write.scope,
     )
+
+
+def _scaled(array: Element, factor: Element) -> Element:
+    """Multiply all elements by a scalar."""
+
+    def at(*index: Expr) -> Expr:
+        return apply("multiply", array.at(*index), factor.at())
+
+    return Element(array.shape, at, array.sizes)
 
 
 _TARGETS: dict[str, _Target] = {

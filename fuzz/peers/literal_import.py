@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
+
 Sizes = tuple[int, ...]
 
 _MARK = "hlo_oracle_broadcast_in_dim"
@@ -44,10 +46,8 @@ def imported(text: str) -> str:
 
 
 def _import(text: str) -> str:
-    from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
-
-    proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
-    return str(_jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto)))
+    proto = of_hlo().hlo_module_from_text(text).as_serialized_hlo_module_proto()
+    return str(of_mlir().mlir.xla_computation_to_mlir_module(of_hlo().XlaComputation(proto)))
 
 
 def _marked(text: str) -> str:

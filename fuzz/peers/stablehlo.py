@@ -10,12 +10,13 @@ from functools import partial
 
 from fuzz.peers.crash import described
 from fuzz.peers.isolated import Isolated
+from fuzz.peers.jaxlib_modules import PRELOADED, of_mlir
 from fuzz.peers.literal_import import imported
 from fuzz.worker_pool import Result, WorkerPool
 
 Version = tuple[int, ...]  # major, minor, patch
 
-_PRELOAD = (__name__, "jaxlib._hlo", "jaxlib._jax", "jaxlib.mlir.dialects.stablehlo")
+_PRELOAD = (__name__, *PRELOADED, "jaxlib.mlir.dialects.stablehlo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,6 @@ class Converted:
 def converter(newest: Version | None) -> Iterator[Callable[[str], Converted]]:
     """Open the conversion to a StableHLO version: the ``newest`` that the plugin reads, or, if
     unknown, that of twelve weeks ago, as JAX does."""
-    from jaxlib import _jax
     from jaxlib.mlir.dialects import stablehlo
 
     ours = _version(stablehlo.get_current_version())
@@ -44,7 +44,7 @@ def converter(newest: Version | None) -> Iterator[Callable[[str], Converted]]:
         except (RuntimeError, ValueError) as error:  # jaxlib's own are RuntimeErrors
             return Converted(error=str(error))
         try:
-            return Converted(_jax.mlir.serialize_portable_artifact(program, target))
+            return Converted(of_mlir().mlir.serialize_portable_artifact(program, target))
         except (RuntimeError, ValueError):  # operations of other dialects have no portable form
             return Converted(program.encode())
 

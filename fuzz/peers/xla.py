@@ -16,6 +16,7 @@ import numpy as np
 
 from fuzz.peers.crash import described
 from fuzz.peers.isolated import Isolated
+from fuzz.peers.jaxlib_modules import PRELOADED, compiled, of_hlo
 from fuzz.peers.layouts import LOST, loses_layouts
 from fuzz.peers.literal_import import imported
 from fuzz.peers.unwritten_memory import fill_unwritten_memory
@@ -24,7 +25,7 @@ from hlo.values import Array
 
 # With SciPy's, in which LAPACK is: half of the time that a process takes to begin.
 _PRELOAD = (
-    *(__name__, "jax", "jax.extend.backend", "jaxlib._hlo", "jaxlib._jax", "jaxlib.lapack"),
+    *(__name__, "jax", "jax.extend.backend", *PRELOADED, "jaxlib.lapack"),
     *("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"),
 )
 
@@ -59,14 +60,14 @@ def client_runner(flags: str | None) -> Iterator[Callable[..., Answer]]:
         os.environ["XLA_FLAGS"] = flags
     import jax
     import jax.extend.backend
-    from jaxlib import _hlo, lapack, xla_client  # type: ignore[attr-defined]
+    from jaxlib import lapack, xla_client
 
     # JAX_PLATFORMS is for the user's own programs: it may leave out the CPU.
     jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # f64 arguments stay f64
     lapack._lapack.initialize()  # type: ignore[attr-defined]  # or LAPACK's custom calls crash
     client = jax.extend.backend.get_backend("cpu")
-    style = _hlo.HloPrintOptions()
+    style = of_hlo().HloPrintOptions()
     style.print_large_constants = True
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
 
@@ -74,7 +75,7 @@ def client_runner(flags: str | None) -> Iterator[Callable[..., Answer]]:
         program = imported(text)
         settings = xla_client.CompileOptions()
         settings.env_option_overrides = list(options)
-        return client.compile_and_load(program, devices, settings)
+        return compiled(client, program, devices, settings)
 
     kept = lru_cache(_KEPT)(compiled_of)
 
@@ -84,19 +85,19 @@ def client_runner(flags: str | None) -> Iterator[Callable[..., Answer]]:
         begin = time.perf_counter()
         try:
             if parse_only:
-                _hlo.hlo_module_from_text(text)
+                of_hlo().hlo_module_from_text(text)
                 return Answer(compile=time.perf_counter() - begin, optimised="")
             executable = (compiled_of if _HAS_STATE.search(text) else kept)(text, options)
-            compiled = time.perf_counter()
+            ready = time.perf_counter()
             if arrays is None:
                 (optimised,) = executable.hlo_modules()
-                return Answer(compile=compiled - begin, optimised=optimised.to_string(style))
+                return Answer(compile=ready - begin, optimised=optimised.to_string(style))
             buffers = [jax.device_put(array, devices[0]) for array in arrays]
             results = executable.execute_sharded(buffers).disassemble_into_single_device_arrays()
             outputs = tuple(np.array(shards[0]) for shards in results)
         except (RuntimeError, ValueError, TypeError) as error:  # jaxlib's own are RuntimeErrors
             return Answer(error=str(error))
-        return Answer(outputs, None, None, compiled - begin, time.perf_counter() - compiled)
+        return Answer(outputs, None, None, ready - begin, time.perf_counter() - ready)
 
     yield answer
 

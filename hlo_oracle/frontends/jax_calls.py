@@ -1,7 +1,7 @@
 """Observe every call of a program that JAX compiles: its text, arguments and results.
 
 JAX has no public way to do so. Its private functions that compile and run programs are replaced
-while :func:`observed` is open (JAX 0.5 and later have them), and JAX's C++ fast path of calls,
+while :func:`observed` is open (JAX from 0.4.35 to 0.10 has them), and JAX's C++ fast path of calls,
 which would bypass them, is off.
 """
 

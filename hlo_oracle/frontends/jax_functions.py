@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
 from hlo.errors import ArgumentError, Error, Unsupported
 from hlo.values import Array, Value, arrays_of
 from hlo_oracle.frontends import symbolic_shapes
@@ -113,9 +114,7 @@ def text_of(stage: Any) -> str:
 
 def text_of_stablehlo(stablehlo: bytes) -> str:
     """Convert StableHLO of static shapes to HLO text by jaxlib, in this process."""
-    from jaxlib import _jax
-
-    computation = _jax.mlir.mlir_module_to_xla_computation(
+    computation = of_mlir().mlir.mlir_module_to_xla_computation(
         stablehlo, use_tuple_args=False, return_tuple=False
     )
     return printed(computation.as_hlo_module())
@@ -123,9 +122,7 @@ def text_of_stablehlo(stablehlo: bytes) -> str:
 
 def printed(hlo_module: Any) -> str:
     """Return the text of jaxlib's HloModule, all constants included."""
-    from jaxlib import _hlo  # type: ignore[attr-defined]
-
-    style = _hlo.HloPrintOptions()
+    style = of_hlo().HloPrintOptions()
     style.print_large_constants = True
     return str(hlo_module.to_string(style))
 

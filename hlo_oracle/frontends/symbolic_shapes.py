@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fuzz.peers.jaxlib_modules import refined_shapes, register_dialects
 from hlo.errors import ArgumentError, Error
 from hlo_oracle import named_arrays
 from hlo_oracle.plurals import counted
@@ -67,13 +68,9 @@ def refined(stablehlo: bytes, given: Sizes | None) -> tuple[bytes, bool]:
     and missing, or another number of arrays or dimensions, and Error for what jaxlib does not
     refine: sizes that contradict what the program asserts, too.
     """
-    from jaxlib import _jax
-
     made, were_symbolic = _with_static_parameters(stablehlo, given)
     try:
-        found = _jax.mlir.refine_polymorphic_shapes(
-            made, enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
-        )
+        found = refined_shapes(made)
     except Exception as error:  # jaxlib's own errors have no class in common
         raise Error(f"its symbolic shapes cannot be refined: {_reason(error)}") from error
     return found, were_symbolic
@@ -137,11 +134,10 @@ def _static_types(types: Sequence[Any], names: Sequence[str], given: Sizes | Non
 def _context() -> Any:
     """Make an MLIR context that knows the dialects of JAX's programs."""
     from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
     registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
+    register_dialects(registry)
     context = ir.Context()
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
@@ -188,7 +184,8 @@ def _require_no_dimensions(constants: Sequence[str]) -> None:
 
 def _name(parameter: Any, number: int) -> str:
     """Return the name of a parameter that XLA takes from its location, else one by its number."""
-    found = re.match(r'loc\("([^"]*)"', str(parameter.location))
+    location = getattr(parameter, "location", "")  # jaxlib has it from 0.6 on
+    found = re.match(r'loc\("([^"]*)"', str(location))
     return found[1] if found and found[1] else f"Arg_{number}"
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
 from hlo.errors import ArgumentError, Error
 from hlo_oracle import own_process
 from hlo_oracle.frontends import symbolic_shapes
@@ -53,14 +54,12 @@ def hlo_text(
 
 def _converted(kind: str, data: bytes) -> str:
     """Convert StableHLO or an HloModuleProto to HLO text, in this process."""
-    from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
-
     if kind == STABLEHLO:
-        computation = _jax.mlir.mlir_module_to_xla_computation(
+        computation = of_mlir().mlir.mlir_module_to_xla_computation(
             data, use_tuple_args=False, return_tuple=False
         )
         data = computation.as_serialized_hlo_module_proto()
-    return printed(_hlo.HloModule.from_serialized_hlo_module_proto(data))
+    return printed(of_hlo().HloModule.from_serialized_hlo_module_proto(data))
 
 
 def answer(question: Mapping[str, Any]) -> dict[str, object]:

@@ -48,10 +48,12 @@ def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array
 
 
 def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
-    """Solve op(a) x = b, or x op(a) = b."""
+    """Solve op(a) x = alpha b, or x op(a) = alpha b; alpha is 1 if it is not given."""
     del shape
+    a, b, *alpha = operands
     return triangular_solution(
-        *operands,
+        a,
+        np.multiply(alpha[0], b, dtype=b.dtype) if alpha else b,
         left_side=letter(config, "side", "LR") == "L",
         lower=letter(config, "uplo", "LU") == "L",
         unit_diagonal=letter(config, "diag", "NU") == "U",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend_c.native.cache import default_directory, open_cache, remembered
 from backend_c.native.toolchain import digest
+from fuzz.peers.jaxlib_modules import compiled
 from hlo.errors import Error
 from hlo_oracle.loading.wire_format import messages
 
@@ -57,7 +58,7 @@ def partitioner() -> Iterator[Callable[[bytes, bytes, int], Partitioned]]:
             why = "jaxlib did not partition it"
             try:
                 chosen = xla_client.DeviceList(tuple(client.devices()))
-                client.compile_and_load(code, chosen, settings)
+                compiled(client, code, chosen, settings)
             except (RuntimeError, ValueError, TypeError) as error:  # jaxlib's are RuntimeErrors
                 why = str(error)  # perhaps of what comes after: calls that XLA:CPU does not know
             dumped = sorted(Path(directory).glob(f"*.after_{_PASS}.*.hlo.pb"))

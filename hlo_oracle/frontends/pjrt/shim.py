@@ -49,6 +49,8 @@ _WORD = ctypes.sizeof(ctypes.c_void_p)
 _Size = ctypes.c_size_t
 # A second Ctrl-C ends these.
 _LONG = ("Client_Compile", "Compile", "Event_Await", "LoadedExecutable_Execute")
+# To PJRT up to 0.67 these arguments are one field shorter than they are.
+_LONGER = ("Plugin_Attributes",)
 _RELEASES = ("_Destroy", "DecreaseExternalReferenceCount")
 _Callback = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 Function = Callable[[Plugin, Any], None]
@@ -130,7 +132,7 @@ def entry(plugin: Plugin, name: str) -> Callable[[int], int | None]:
         function = _unimplemented(name)
 
     def run(address: int) -> None:
-        if _Size.from_address(address).value >= size:
+        if _Size.from_address(address).value >= size or name in _LONGER:
             function(plugin, from_address(address))
         else:
             with _extended(address, size) as own:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
 from hlo.errors import Error, Unsupported
 from hlo_oracle.frontends.jax_functions import printed
 from hlo_oracle.loading.wire_format import message, messages
@@ -47,10 +48,8 @@ def converted(code: bytes, form: str) -> tuple[str, bytes]:
     if form != MLIR:
         raise Unsupported(f"a program in the format {form!r}: {MLIR!r} is taken")
     require_package("to read StableHLO", "jaxlib", "jax")
-    from jaxlib import _jax
-
     try:
-        computation = _jax.mlir.mlir_module_to_xla_computation(
+        computation = of_mlir().mlir.mlir_module_to_xla_computation(
             code, use_tuple_args=False, return_tuple=False
         )
         return printed(computation.as_hlo_module()), computation.as_serialized_hlo_module_proto()
@@ -60,6 +59,4 @@ def converted(code: bytes, form: str) -> tuple[str, bytes]:
 
 def text_of(proto: bytes) -> str:
     """Convert an HloModuleProto to HLO text."""
-    from jaxlib import _hlo  # type: ignore[attr-defined]
-
-    return printed(_hlo.HloModule.from_serialized_hlo_module_proto(proto))
+    return printed(of_hlo().HloModule.from_serialized_hlo_module_proto(proto))

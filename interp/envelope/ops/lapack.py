@@ -59,8 +59,13 @@ def _getrf(operands: tuple[Enclosure, ...], config: str) -> Value:
 
 
 def _trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
+    """Enclose a triangular solve of a and b; of an alpha that is known to be 1, or anything."""
+    a, b, *alpha = operands
+    if any(not all_certain(x) or (x.low != 1).any() for x in alpha):
+        return anything(b.shape, b.element_type)
     return triangular_solve(
-        *operands,
+        a,
+        b,
         left_side=letter(config, "side", "LR") == "L",
         lower=letter(config, "uplo", "LU") == "L",
         unit_diagonal=letter(config, "diag", "NU") == "U",

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import has_c_compiler
 
+import backend_c
 import hlo
 import interp
 from hlo.errors import Unsupported
 from hlo.values import arrays_of
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
 
 pytest.importorskip("scipy")
@@ -54,6 +57,24 @@ def test_a_factor_of_the_right_hand_side() -> None:
         custom_call_target="blas_strsm"
     }"""
     assert interp.evaluate(hlo.parse(text)) == [[6]]
+
+
+@pytest.mark.parametrize("alpha", [1, 3])
+def test_a_factor_that_is_typed(alpha: int) -> None:
+    """Up to JAX 0.4.38 it is a third operand: 2x = 3 · 4, by interpreter, C and envelope."""
+    text = f"""ENTRY e {{
+      a = f32[1,1] parameter(0)
+      b = f32[1,1] constant({{{{4}}}})
+      alpha = f32[] constant({alpha})
+      ROOT x = f32[1,1] custom-call(a, b, alpha), custom_call_target="lapack_strsm_ffi",
+        backend_config="diag = 78 : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = 76 : ui8"
+    }}"""
+    module, a = hlo.parse(text), np.full((1, 1), 2, np.float32)
+    assert interp.evaluate(module, a) == [[2 * alpha]]
+    legal = enclose(module, a, peer=XLA_CPU).result
+    assert contains(legal, np.full((1, 1), 2 * alpha, np.float32)).all()
+    if has_c_compiler():
+        assert backend_c.compile(module, numerics="exact")(a) == [[2 * alpha]]
 
 
 @pytest.mark.parametrize("target", ["lapack_sgetrf", "lapack_spotrf"])
