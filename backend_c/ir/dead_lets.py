@@ -42,12 +42,17 @@ def without_dead_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
 
 
 def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
-    """Keep live statements, from last to first, adding the names that they use to ``used``."""
+    """Keep live statements, from last to first, adding the names that they use to ``used``; those
+    that the statements bind are gone at their lets, as other blocks may bind the same names."""
     kept: list[Statement] = []
+    behind = frozenset(used)
     # Uses come after definitions, so backwards one pass finds all live names.
     for statement in reversed(body):
-        if isinstance(statement, Let) and statement.variable.name not in used:
-            continue
+        if isinstance(statement, Let):
+            if statement.variable.name not in used:
+                continue
+            if statement.variable.name not in behind:
+                used.discard(statement.variable.name)
         statement = with_blocks(statement, lambda block: _live(block, used))
         if isinstance(statement, Loop | If) and not inside(statement):
             continue
