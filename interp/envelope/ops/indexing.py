@@ -71,9 +71,8 @@ def scatter(
     }
 
     def scattered(target: Array, update: Array) -> Array:
-        result = exact.scatter(target, indices.low, update, to_apply=fold, **attributes)
-        assert isinstance(result, np.ndarray)
-        return result
+        # Of no updates it is the target, which arithmetic made a number if it has no dimensions.
+        return np.asarray(exact.scatter(target, indices.low, update, to_apply=fold, **attributes))
 
     element_type = values[0].element_type
     known = count == 1 and all_certain(indices)

@@ -114,3 +114,19 @@ def test_a_row_of_a_large_table_is_as_in_a_small_one(element_type: str) -> None:
     for one, other in zip(large.ends(), small.ends(), strict=True):
         assert one[rows].tobytes() == other.tobytes()
     assert (large.nan[rows] == small.nan).all()
+
+
+def test_no_updates_of_a_number() -> None:
+    """Of an array without dimensions, which nothing updates, the rule raised an AssertionError."""
+    module = hlo.parse("""
+last { a = f32[] parameter(0)
+  ROOT b = f32[] parameter(1) }
+ENTRY e { x = f32[] parameter(0)
+  i = s32[0,1,0] constant({})
+  u = f32[0,1] parameter(1)
+  ROOT r = f32[] scatter(x, i, u), update_window_dims={}, inserted_window_dims={},
+    scatter_dims_to_operand_dims={}, index_vector_dim=2, to_apply=last }""")
+    for number in (np.float32(3), np.float32(np.nan)):
+        legal = enclose(module, number, np.ones((0, 1), np.float32), peer=XLA_CPU).result
+        assert contains(legal, np.asarray(number)).all()
+        assert not contains(legal, np.float32(2)).any()
