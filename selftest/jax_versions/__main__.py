@@ -53,7 +53,8 @@ def _environment(into: Path, version: str) -> Path:
     python = directory / "bin" / "python"
     if not (directory / _INSTALLED).exists():
         venv.create(directory, clear=True, with_pip=True)
-        wanted = [f"jax=={version}", f"jaxlib=={version}", "-e", f"{_ROOT}[jax,test]"]
+        own = [f"jax=={version}", f"jaxlib=={version}", "absl-py"]  # which jax.export imports
+        wanted = [*own, "-e", f"{_ROOT}[jax,test]"]
         subprocess.run([python, "-m", "pip", "install", "-q", *wanted], check=True)
         (directory / _INSTALLED).touch()
     return python
@@ -62,7 +63,10 @@ def _environment(into: Path, version: str) -> Path:
 def _outcomes(python: Path) -> Iterator[tuple[str, str]]:
     """Yield each door with its error, or an empty text; one that ends Python has failed, and those
     behind it are tried in a new process."""
-    rest = _told(python, "-c", _LIST).stdout.splitlines()
+    listed = _told(python, "-c", _LIST)
+    rest = listed.stdout.splitlines()
+    if listed.returncode:
+        yield "all", (listed.stderr.splitlines() or [f"exit status {listed.returncode}"])[-1]
     while rest:
         done = _told(python, "-m", "selftest.jax_versions.doors", *rest)
         told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

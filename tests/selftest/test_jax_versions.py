@@ -22,6 +22,13 @@ def test_every_door_opens(name: str) -> None:
     assert tried(name) == ""
 
 
+def test_an_environment_without_jax_is_told(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 'ImportError: no jax' >&2\nexit 1\n")
+    python.chmod(0o755)
+    assert dict(_outcomes(python)) == {"all": "ImportError: no jax"}
+
+
 def test_a_door_that_ends_python_is_told(tmp_path: Path) -> None:
     """Its process ends; the doors behind it are tried in another one."""
     python = tmp_path / "python"
