@@ -1,4 +1,4 @@
-"""What nothing uses is left out, by the block that binds a name."""
+"""Dead values are left out, by the block that binds their name."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def test_a_row_of_a_large_table_is_as_in_a_small_one(element_type: str) -> None:
 
 
 def test_no_updates_of_a_number() -> None:
-    """Of an array without dimensions, which nothing updates, the rule raised an AssertionError."""
+    """The rule raised an AssertionError for an array without dimensions that nothing updates."""
     module = hlo.parse("""
 last { a = f32[] parameter(0)
   ROOT b = f32[] parameter(1) }
