@@ -60,6 +60,10 @@ from backend_c.kernels.parts.convolution.depthwise_convolution import (
 )
 from backend_c.kernels.parts.convolution.dilated_phases import has_phases, phases
 from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution
+from backend_c.kernels.parts.convolution.gathered_convolution import (
+    GatheredConvolution,
+    has_gathered_rows,
+)
 from backend_c.kernels.parts.convolution.integer_convolution import (
     IntegerConvolution,
     depthwise_sums,
@@ -289,6 +293,8 @@ def _convolution(convolved: Convolved) -> type[FastConvolution]:
     """Choose the loops of a convolution of floats in fast mode."""
     if is_depthwise(convolved):
         return DepthwiseConvolution
+    if has_gathered_rows(convolved):
+        return GatheredConvolution
     return NarrowResultConvolution if has_narrow_result(convolved) else FastConvolution
 
 

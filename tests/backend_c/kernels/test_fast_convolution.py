@@ -172,6 +172,25 @@ _FORMS = (
     ("f0b_i0o->0bf", (4, 50, 9), (4, 48, 40), "3,9,40", "size=48"),
     ("fb012_io012->fb012", (2, 12, 5, 6, 9), (2, 7, 3, 4, 7), "7,12,3,3,3", "size=3x4x7"),
     ("0bf_0io->b0f", (9, 4, 1), (7, 1, 1), "4,2,1", "size=7 stride=2"),
+    # The gradient of weights of few features: all their positions are rows, of many steps.
+    ("f01b_i01o->01bf", (3, 40, 40, 3), (3, 40, 40, 32), "3,3,3,32", "size=40x40 pad=1_1x1_1"),
+    ("fb01_io01->fb01", (8, 1, 28, 28), (8, 17, 28, 28), "17,1,3,3", "size=28x28 pad=1_1x1_1"),
+    (
+        "f01b_i01o->01bf",
+        (2, 36, 37, 3),
+        (2, 16, 17, 24),
+        "7,7,3,24",
+        "size=16x17 pad=1_0x2_0 rhs_dilate=2x2",
+    ),
+    ("fb01_io01->bf01", (4, 2, 14, 30), (4, 40, 14, 30), "2,40,3,3", "size=14x30 pad=1_1x1_1"),
+    ("f0b_i0o->0bf", (4, 900, 2), (4, 900, 70), "5,2,70", "size=900 pad=2_2"),
+    (
+        "f012b_i012o->012bf",
+        (2, 6, 9, 40, 2),
+        (2, 6, 9, 40, 9),
+        "3,3,3,2,9",
+        "size=6x9x40 pad=1_1x1_1x1_1",
+    ),
     # Of one feature, as a stencil: pixels are the lanes.
     ("bf01_oi01->bf01", (2, 1, 20, 90), (1, 1, 3, 5), "2,1,20,90", "size=3x5 pad=1_1x2_2"),
     ("b01f_01io->b01f", (1, 9, 99, 1), (5, 7, 1, 3), "1,5,47,3", "size=5x7 stride=1x2"),
@@ -255,6 +274,25 @@ ENTRY e {
         rng.integers(-3, 4, dims).astype(np.float32) for dims in ((4, 16, 40, 40), (4, 32, 20, 20))
     )
     assert np.array_equal(executable(x, w), interp.evaluate(module, x, w))
+
+
+def test_infinities_beside_the_padding_of_a_gradient() -> None:
+    """In padding is no factor: its zeros times an infinity are none."""
+    text = """HloModule m
+ENTRY e {
+  x = f32[8,3,28,28] parameter(0)
+  g = f32[8,32,28,28] parameter(1)
+  ROOT r = f32[3,32,3,3] convolution(x, g), window={size=28x28 pad=1_1x1_1},
+    dim_labels=fb01_io01->bf01
+}
+"""
+    module, rng = hlo.parse(text), np.random.default_rng(1)
+    x = rng.integers(1, 4, (8, 3, 28, 28)).astype(np.float32)
+    g = rng.integers(1, 4, (8, 32, 28, 28)).astype(np.float32)
+    g[3, 5, 0, 27] = np.inf
+    assert np.array_equal(
+        backend_c.compile(module, numerics="fast")(x, g), interp.evaluate(module, x, g)
+    )
 
 
 @pytest.mark.parametrize("features", [12, 5])

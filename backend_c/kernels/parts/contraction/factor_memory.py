@@ -31,6 +31,7 @@ _FEW_ROWS = 128  # for which packing right factors takes longer than reading the
 _ROWS_OF_LINES = 32  # the same, of right factors with steps side by side
 _LONG_LINES = 256  # steps of them: in shorter ones adding up the lanes takes longer than packing
 _SHARES, _FEWEST_SHARES = 64, 16  # of blocks that are copied one after the other
+_LEAST_RUN = 7  # steps: shorter runs take longer to pack than their places to compute
 _STEPS = 64  # of computed right factors that are written to the stack before they are packed
 
 
@@ -161,15 +162,20 @@ def _transpose_out(
         scope.call(function, source, ix.constant(width), end, ix.constant(k), here, count)
 
 
-def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) -> Side:
-    """Return the right factors in memory: in place, or packed into panels (with step pitch 0)."""
+def right_factors(
+    factors: Factors, product: Product, strip: int, scope: Scope, run: int = 1
+) -> Side:
+    """Return the right factors in memory: in place, or packed into panels (with step pitch 0).
+
+    ``run`` steps, from multiples of it on, may lie side by side.
+    """
     read, k = factors.rhs, factors.k
     strides = strides_in_place(factors, product)
     if strides is not None:
         return Side(lambda b, column: factor_pointer(read, b, column, ix.constant(0)), *strides)
     pitch = -(-factors.n // WIDEST) * WIDEST
     panels = scope.scratch(product.panel, factors.batch * pitch * product.rows(k), frozen=True)
-    pack = packing(factors, product, strip, scope)
+    pack = packing(factors, product, strip, scope, run)
 
     def address(b: Expr, column: Expr) -> Pointer:
         place = ix.add(ix.multiply(b, pitch), column)
@@ -205,7 +211,7 @@ def strides_in_place(factors: Factors, product: Product) -> Strides | None:
     return strides
 
 
-def packing(factors: Factors, product: Product, strip: int, scope: Scope) -> Packing:
+def packing(factors: Factors, product: Product, strip: int, scope: Scope, run: int = 1) -> Packing:
     """Return the function that writes code to pack a strip of right factors.
 
     Its arguments are the batch, the first column, the number of columns and the target address.
@@ -222,11 +228,11 @@ def packing(factors: Factors, product: Product, strip: int, scope: Scope) -> Pac
         scope.call(f"hlo_gemm_{product.name}_pack", source, *arguments, target)
 
     def pack_computed(b: Expr, first: Expr, count: Expr, target: Pointer) -> None:
-        steps = min(k, _STEPS)
+        steps = min(k, _steps_of_runs(run))
         buffer = scope.local(element_type, width * steps)
         pitches = (1, width) if lines_in_order else (steps, 1)
         with scope.loop(-(-k // steps)) as block:
-            start = scope.bind(ix.multiply(block, steps))
+            start = ix.multiply(block, steps)  # by its form places are known without divisions
             here = scope.bind(ix.clamp(0, ix.subtract(k, start), steps))
             into = buffer, ix.constant(0), pitches
             _write_out(read, (b, first, start), (count, here), into, scope)
@@ -238,6 +244,13 @@ def packing(factors: Factors, product: Product, strip: int, scope: Scope) -> Pac
         pack(source, strides, count, (ix.constant(0), ix.constant(k)), target)
 
     return pack_computed if strides is None else pack_in_memory
+
+
+def _steps_of_runs(run: int) -> int:
+    """Choose the steps that are written out at a time: within one run, if that is not too few, so
+    that none of them divides to find its place."""
+    whole = max(steps for steps in range(1, _STEPS + 1) if run % steps == 0)
+    return whole if whole >= _LEAST_RUN else _STEPS
 
 
 def _write_out(

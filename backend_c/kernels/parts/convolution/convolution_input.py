@@ -23,7 +23,7 @@ from backend_c.kernels.parts.convolution.window_positions import position
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.types import ElementType
 
-_SHORT = 8  # pixels: shorter rows waste most of a tile
+SHORT = 8  # pixels: shorter rows waste most of a tile
 _LANES = 8  # features: fewer are stored apart rather than loaded apart
 # Copies of an element, by blocks whose windows overlap. Three rows of taps are not too many, and
 # what a block copies is in its thread's cache; tall and dilated windows overlap hundreds of times.
@@ -92,7 +92,7 @@ def has_short_rows(convolved: Convolved) -> bool:
     tile."""
     images = convolved.dims[convolved.labels.output_batch]
     last = convolved.dims[convolved.labels.output_spatial[-1]]
-    return last < min(_SHORT, images) and convolved.batch_groups == 1
+    return last < min(SHORT, images) and convolved.batch_groups == 1
 
 
 def with_long_rows(convolved: Convolved) -> Convolved:
@@ -206,6 +206,14 @@ class OrderedInput:
         """Return whether each block writes a copy of what it reads."""
         return self.is_copied and not self.is_copied_once
 
+    @property
+    def image_pitch(self) -> int:
+        """Return the pitch of images, unless each block has a copy of its own."""
+        if self.is_copied:
+            return self._elements
+        lhs, labels = self.convolved.lhs, self.convolved.labels
+        return math.prod(lhs.shape.dims[labels.input_batch + 1 :])
+
     def prepare(self) -> None:
         """Allocate copies; write that of the whole input. Must be called outside loops."""
         if not self.is_copied:
@@ -233,13 +241,9 @@ class OrderedInput:
             self._copy(start, image, firsts, {})
             assert self._copies is not None
             return Pointer(self._copies, start)
-        lhs, labels = self.convolved.lhs, self.convolved.labels
-        if self.is_copied:
-            array, pitch = self._copies, self._elements
-        else:
-            array, pitch = lhs.array, math.prod(lhs.shape.dims[labels.input_batch + 1 :])
+        array = self._copies if self.is_copied else self.convolved.lhs.array
         assert array is not None
-        offset = ix.multiply(image, pitch)
+        offset = ix.multiply(image, self.image_pitch)
         for place, step in zip(positions, self.position_pitches, strict=True):
             offset = ix.add(offset, ix.multiply(place, step))
         return Pointer(array, offset)

@@ -158,7 +158,10 @@ class FastConvolution:
 
     def prepare(self) -> None:
         """Write the packing of the right factors."""
-        self.right = right_factors(self.factors, plain_product(self.sums), COLUMNS, self.scope)
+        window = self.convolved.window.dimensions
+        run = window[-1].size if self.convolved.has_features_in_window else 1
+        product = plain_product(self.sums)
+        self.right = right_factors(self.factors, product, COLUMNS, self.scope, run)
         self.offsets = self.scope.table(np.array(self.input.offsets, np.int64))
 
     def strip(self, tile: Tile, left: Pointer) -> None:

@@ -19,7 +19,7 @@ from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Expr
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.convolution.convolution_factors import convolution_factors
-from backend_c.kernels.parts.convolution.convolution_input import Convolved, has_short_rows
+from backend_c.kernels.parts.convolution.convolution_input import SHORT, Convolved
 from backend_c.kernels.parts.convolution.narrow_result_convolution import has_narrow_result
 from hlo.attributes import Window, WindowDimension
 from hlo.types import ArrayShape
@@ -34,7 +34,7 @@ def has_wide_window(convolved: Convolved) -> bool:
         convolved.feature_groups == convolved.batch_groups == 1
         and not convolved.lhs.sizes
         and bool(window)
-        and has_short_rows(convolved)
+        and convolved.dims[convolved.labels.output_spatial[-1]] < SHORT
         and not has_narrow_result(convolved)
         and all(d.base_dilation == 1 for d in window)
         and window[-1].size >= _WIDE
