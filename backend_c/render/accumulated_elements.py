@@ -43,8 +43,8 @@ class Divided(NamedTuple):
 
 
 def divided(loop: Loop, extent: int, stem: str) -> Divided | None:
-    """Divide a loop in lanes with ``extent`` trips; None where it is of another form. The arrays'
-    names begin with ``stem``."""
+    """Divide a loop in lanes with ``extent`` trips; None where it is of another form, or the second
+    loop would do all. The arrays' names begin with ``stem``."""
     if not all(isinstance(statement, Let | Store) for statement in loop.body):
         return None
     lets = [statement for statement in loop.body if isinstance(statement, Let)]
@@ -56,11 +56,13 @@ def divided(loop: Loop, extent: int, stem: str) -> Divided | None:
     kept = tuple(store._replace(value=cut.value(store.value)) for store in stores)
     if not all(array.element_type in _HELD for array in cut.arrays.values()):
         return None
+    if all(isinstance(value, Load) for value in cut.arrays):
+        return None  # all that is computed accumulates
     computed = [Store(array, loop.variable, value) for value, array in cut.arrays.items()]
     places = [let for let in lets if let.variable.type is INDEX]
     return Divided(
         tuple(map(LocalArray, cut.arrays.values())),
-        loop._replace(body=(*lets, *computed)),
+        loop._replace(body=without_dead_lets((*lets, *computed))),
         loop._replace(body=without_dead_lets((*places, *kept))),
     )
 
