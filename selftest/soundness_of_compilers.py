@@ -12,6 +12,7 @@ status 1.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import traceback
 from collections import Counter
@@ -81,7 +82,7 @@ class Examined:
         found: dict[str, str] = {}
         for compiler, answer in self.others:
             if answer.crash is not None and compiler.family == GENERATED_C:
-                found[_FAILURE] = answer.crash
+                found[f"{_FAILURE}: {_cause(answer.crash)}"] = answer.crash
         families = set[str]()
         for one in self.judged:
             compiler, counts = one.compiler, self.outside.get(one.compiler.name, Counter())
@@ -97,6 +98,12 @@ class Examined:
     def _described(self, kind: str) -> str:
         named = (f"{name}: {n[kind]}" for name, n in self.outside.items() if n[kind])
         return f"elements outside, {kind}: {', '.join(named)}"
+
+
+def _cause(told: str) -> str:
+    """Return what a C compiler, or a signal, says first, without places and names."""
+    line = next((line for line in told.splitlines() if "error: " in line), told)
+    return re.sub(r"'[^']*'|\d+", "…", line.rpartition("error: ")[2])[:80]
 
 
 def _culprit(compiler: Compiler, case: Case) -> str:

@@ -93,9 +93,10 @@ def test_what_one_family_gives_is_its_fault(others: Sequence[tuple[str, str, Any
 
 def test_c_that_does_not_compile_is_a_fault_of_this_project() -> None:
     """It counted as refused, and a warning of the C compiler went unseen for 10,000 programs."""
-    failed = of_answer(ROOTS, Answer(crash="unused variable"))
-    found = examined(ROOTS, [failed, giving("a", "A", [2, 3])])
-    assert found.wrong() == {"generated C fails": "unused variable"}
+    told = "gcc failed:\nunit_0.c:404:27: error: unused variable 'i1' [-Werror=unused-variable]"
+    found = examined(ROOTS, [of_answer(ROOTS, Answer(crash=told)), giving("a", "A", [2, 3])])
+    kind = "generated C fails: unused variable … [-Werror=unused-variable]"
+    assert found.wrong() == {kind: told}
     refused = of_answer(ROOTS, Answer(error="not supported"))
     assert not examined(ROOTS, [refused]).wrong()
 
