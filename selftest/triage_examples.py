@@ -43,7 +43,7 @@ def examples(count: int, seed: int) -> Iterator[tuple[str, Case]]:
 def converter() -> Iterator[Callable[[str], str | None]]:
     """Yield a function that converts HLO text to StableHLO by jaxlib, in a process that may
     crash."""
-    from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
+    from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
 
     def converted(text: str) -> str | None:
         """Convert a text; None if StableHLO cannot express it."""
@@ -53,8 +53,9 @@ def converter() -> Iterator[Callable[[str], str | None]]:
             return None
 
     def made(text: str) -> str:
-        proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
-        return str(_jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto)))
+        module = of_hlo().hlo_module_from_text(text)
+        computation = of_hlo().XlaComputation(module.as_serialized_hlo_module_proto())
+        return str(of_mlir().mlir.xla_computation_to_mlir_module(computation))
 
     yield converted
 

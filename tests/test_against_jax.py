@@ -25,6 +25,7 @@ import hlo
 import interp
 from hlo.bit_equality import differences
 from hlo.errors import Unsupported
+from hlo_oracle.frontends.jax_internals import with_x64
 
 jax = pytest.importorskip("jax")
 
@@ -65,14 +66,14 @@ def by_subject() -> dict[str, list[Case]]:
     return found
 
 
-with jax.enable_x64(True):
+with with_x64(True):
     SUBJECTS = by_subject()
 
 
 @pytest.fixture(autouse=True)
 def _with_64_bits() -> Iterator[None]:
     """Let JAX have types of 64 bits here, and leave them off for all other tests."""
-    with jax.enable_x64(True):
+    with with_x64(True):
         yield
 
 

@@ -14,8 +14,8 @@ pytest.importorskip("jaxlib")
 
 from against_jax import drawn
 from against_jax.case import SUM
-from jaxlib import _hlo
 
+from fuzz.peers.jaxlib_modules import of_hlo
 from fuzz.peers.xla import XLA
 
 _SMALL = ("convolution", "dot", "reduce", "reduce-window", "scatter", "fft")
@@ -79,10 +79,10 @@ def test_sources_of_dilated_windows(window: str, size: int) -> None:
         without = _SELECT_AND_SCATTER.format(size=tried, window=window, shape="")
         module = hlo.parse(_SELECT_AND_SCATTER.format(size=tried, window=window, shape="f32[4]"))
         if tried == size:
-            _hlo.hlo_module_from_text(without)
+            of_hlo().hlo_module_from_text(without)
             hlo.verify(module)
             continue
         with pytest.raises(RuntimeError):
-            _hlo.hlo_module_from_text(without)
+            of_hlo().hlo_module_from_text(without)
         with pytest.raises(hlo.VerifyError):
             hlo.verify(module)

@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 if sys.argv[2:]:  # FOLDER PROGRAM: the process that may crash
@@ -24,31 +26,53 @@ VALID = {0: ("right", 0), WRONG: ("still wrong", 1), 1: ("could not be run", 2)}
 INVALID = {0: ("taken", 0), WRONG: ("taken", 0), 1: ("refused", 0)}  # XLA may do either, but live
 
 
+def having(name):  # in which of its modules differs between versions of jaxlib
+    for module in ("_hlo", "_jax", "xla_extension"):
+        with suppress(ImportError):
+            found = import_module(f"jaxlib.{module}")
+            if hasattr(found, name):
+                return found
+    raise ImportError(f"jaxlib has no {name}")
+
+
 def run(file, arrays):
-    from jaxlib import _hlo, _jax, lapack
+    from jaxlib import lapack
     from jaxlib import xla_client as xla
+
+    hlo, mlir = having("HloModule"), having("mlir").mlir
 
     if "lapack_" in (REPORT / file).read_text("utf-8"):  # which needs SciPy
         lapack._lapack.initialize()
-        for name, target, *version in lapack.registrations()["cpu"]:
+        registered = getattr(lapack, "registrations", dict)()  # up to 0.5 by its import
+        for name, target, *version in registered.get("cpu", ()):
             versions = dict(zip(["api_version"], version))
             xla.register_custom_call_target(name, target, platform="cpu", **versions)
     client = xla.make_cpu_client()
     devices = [device] = client.local_devices()[:1]
     text = (REPORT / file).read_text("utf-8")
-    proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
-    program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
+    proto = hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+    program = mlir.xla_computation_to_mlir_module(hlo.XlaComputation(proto))
     options = xla.CompileOptions()
-    executable = client.compile_and_load(program, xla.DeviceList((device,)), options)
+    if hasattr(client, "compile_and_load"):
+        executable = client.compile_and_load(program, xla.DeviceList((device,)), options)
+    else:  # up to 0.5
+        executable = client.compile(program, options)
+    if hasattr(client, "buffer_from_pyval"):  # up to 0.9
+        given = [client.buffer_from_pyval(x, device) for x in arrays]
+    else:
+        given = put(xla, arrays, devices)
+    results = executable.execute_sharded(given).disassemble_into_single_device_arrays()
+    return [np.array(shards[0]) for shards in results]
+
+
+def put(xla, arrays, devices):
     given = {"_to_xla_hlo_sharding": lambda *_: xla.HloSharding.replicate(), "memory_kind": None}
-    whole = type("Whole", (xla.SingleDeviceSharding,), given)(device)
+    whole = type("Whole", (xla.SingleDeviceSharding,), given)(*devices)
     kinds = [{"shape": x.shape, "dtype": x.dtype, "weak_type": False} for x in arrays]
-    given = [
+    return [
         xla.batched_device_put(type("Kind", (), k), whole, [x], devices, True, enable_x64=True)
         for k, x in zip(kinds, arrays)
     ]
-    results = executable.execute_sharded(given).disassemble_into_single_device_arrays()
-    return [np.array(shards[0]) for shards in results]
 
 
 def is_wrong(name, actual, exact, low, high, nan):

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -53,6 +54,17 @@ def refined_shapes(program: bytes) -> bytes:
     except TypeError:  # jaxlib 0.4 has no such argument
         made = refine(program, *checks)
     return made
+
+
+def cpu_client(devices: int) -> Any:
+    """Make a client of XLA:CPU with so many devices, always as many in one process."""
+    from jaxlib import xla_client
+
+    try:
+        return xla_client.make_cpu_client(num_devices=devices)
+    except TypeError:  # jaxlib 0.4 reads the flags of a process once
+        os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+        return xla_client.make_cpu_client()
 
 
 def compiled(client: Any, program: str | bytes, devices: Any, options: Any) -> Any:

@@ -1,8 +1,8 @@
 """Lower a JAX function as jax.jit would: its HLO, its arguments as arrays, and how to run it.
 
-JAX is imported when it is needed. Private names of it are used where there are no others:
-``_jit_info`` of a jitted function (which arguments are static), ``_lowering`` of what is lowered
-(which of the others the program takes).
+JAX is imported when it is needed. Private names of it are used where there are no others: those of
+``jax_internals`` (which arguments of a jitted function are static), ``_lowering`` of what is
+lowered (which of the others the program takes).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
 from hlo.errors import ArgumentError, Error, Unsupported
 from hlo.values import Array, Value, arrays_of
-from hlo_oracle.frontends import symbolic_shapes
+from hlo_oracle.frontends import jax_internals, symbolic_shapes
 from hlo_oracle.required_packages import require_package
 
 
@@ -371,7 +371,7 @@ def _divided(
 
 def _static(jitted: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return the numbers and the names of the static arguments of a jitted function."""
-    info = getattr(jitted, "_jit_info", None)
+    info = jax_internals.jit_info(jitted)
     return getattr(info, "static_argnums", ()), getattr(info, "static_argnames", ())
 
 

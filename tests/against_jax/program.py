@@ -8,13 +8,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxlib import _hlo
 
 import hlo
 import interp
 from against_jax.case import COMPLEX, Bound, Case
 from against_jax.judge import complaints
 from against_jax.operands import array
+from fuzz.peers.jaxlib_modules import of_hlo
 from hlo.values import arrays_of
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Judge
@@ -63,7 +63,7 @@ def program(case: Case, type_name: str, run: bool = True, fast: bool = False) ->
 
 def _whole_text(module: Any) -> str:
     """HLO text with every constant in full."""
-    options = _hlo.HloPrintOptions()
+    options = of_hlo().HloPrintOptions()
     options.print_large_constants = True
     return str(module.to_string(options))
 

@@ -286,12 +286,14 @@ def test_a_dump_is_not_compiled(stages: Path, capsys: pytest.CaptureFixture[str]
 COMPILE = """
 import sys
 import jax, jax.extend.backend
-from jaxlib import _hlo, _jax, xla_client
+from jaxlib import xla_client
+from fuzz.peers.jaxlib_modules import compiled, of_hlo, of_mlir
 client = jax.extend.backend.get_backend("cpu")
 devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
-proto = _hlo.hlo_module_from_text(sys.stdin.read()).as_serialized_hlo_module_proto()
-program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
-client.compile_and_load(program, devices, xla_client.CompileOptions())
+module = of_hlo().hlo_module_from_text(sys.stdin.read())
+computation = of_hlo().XlaComputation(module.as_serialized_hlo_module_proto())
+program = of_mlir().mlir.xla_computation_to_mlir_module(computation)
+compiled(client, program, devices, xla_client.CompileOptions())
 """
 
 

@@ -16,6 +16,7 @@ import hlo_oracle as ho
 from hlo.bit_equality import differences
 from hlo.errors import ArgumentError, Error, Unsupported
 from hlo_oracle.compiled_functions import CacheInfo
+from hlo_oracle.frontends.jax_internals import with_x64
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -112,10 +113,10 @@ def test_what_c_does_not_take_is_named_with_its_line() -> None:
 def test_bad_calls() -> None:
     twice = ho.jit(lambda x: x * 2)
     assert twice(3) == 6
-    with jax.enable_x64(False), pytest.raises(ArgumentError, match="does not fit into int32"):
+    with with_x64(False), pytest.raises(ArgumentError, match="does not fit into int32"):
         assert twice(3) == 6
         twice(2**40)
-    with jax.enable_x64(True):
+    with with_x64(True):
         assert twice(2**40) == 2**41  # another program
     with pytest.raises(Unsupported, match="transform the function first"):
         jax.grad(lambda x: twice(x).sum())(X)

@@ -13,11 +13,12 @@ from conftest import ROOT
 
 import bisect_dump
 import hlo_oracle as ho
+from fuzz.peers.jaxlib_modules import of_hlo
 from hlo_oracle.command.main import main
 from hlo_oracle.loading.programs import read_program
 from hlo_oracle.loading.wire_format import fields, message, messages
 
-_hlo = pytest.importorskip("jaxlib._hlo")
+pytest.importorskip("jaxlib")
 
 EXAMPLE = ROOT / "examples" / "dump"  # transpose-folding lost the transpose
 ELIDED = """HloModule m
@@ -30,7 +31,7 @@ WHOLE = ELIDED.replace("...", ", ".join(map(str, range(12))))
 
 def proto(text: str) -> bytes:
     """Return the HloProto of a text, as XLA dumps it: the HloModuleProto in its first field."""
-    module = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+    module = of_hlo().hlo_module_from_text(text).as_serialized_hlo_module_proto()
     return message([(1, module)])
 
 

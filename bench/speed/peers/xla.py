@@ -11,6 +11,7 @@ import numpy as np
 
 import hlo
 from bench.speed.peers.subject import Compiled, Question, Subject
+from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
 from fuzz.peers.synchronous_form import synchronous
 from hlo.types import array_leaves
 
@@ -82,9 +83,9 @@ def stablehlo(text: str) -> str:
 
 
 def _converted(text: str) -> str:
-    _hlo, _jax = map(import_module, ("jaxlib._hlo", "jaxlib._jax"))
-    proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
-    program: str = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
+    proto = of_hlo().hlo_module_from_text(text).as_serialized_hlo_module_proto()
+    computation = of_hlo().XlaComputation(proto)
+    program: str = of_mlir().mlir.xla_computation_to_mlir_module(computation)
     return program
 
 

@@ -22,6 +22,7 @@ from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import ArrayShape, Shape, array_leaves
 from hlo.values import Array, Value, unflattened
+from hlo_oracle.frontends import jax_internals
 from hlo_oracle.frontends.pjrt.modes import PLATFORM
 
 TARGET = "xla_ffi_python_cpu_callback"
@@ -93,17 +94,22 @@ def calls_python(module: Module) -> bool:
 def lower() -> None:
     """Register lowering rules for this platform with JAX, and let callbacks run without XLA's CPU
     backend."""
-    from jax._src import callback, debugging, xla_bridge
+    from jax._src import callback, debugging
 
-    callback.emit_python_callback = _emitter(callback.emit_python_callback)
-    known = _Backends(xla_bridge)
-    callback.xb = debugging.xla_bridge = known  # type: ignore[assignment, attr-defined]
+    place: Any = jax_internals.callback_emitter()
+    place.emit_python_callback = _emitter(place.emit_python_callback)
+    for module in (callback, debugging):
+        for name in filter(vars(module).__contains__, _BACKENDS):
+            setattr(module, name, _Backends(getattr(module, name)))
+
+
+_BACKENDS = ("xb", "xla_bridge", "jax")  # the names under which JAX's versions find devices there
 
 
 class _Backends:
-    """Stands for JAX's module of backends in its callbacks, which place their arguments on a CPU:
-    where ``JAX_PLATFORMS`` leaves out the CPU, this platform takes its place, as its memory is the
-    host's."""
+    """Stands for a module of JAX that finds devices, in its callbacks, which place their arguments
+    on a CPU: where ``JAX_PLATFORMS`` leaves out the CPU, this platform takes its place, as its
+    memory is the host's."""
 
     def __init__(self, known: ModuleType) -> None:
         self._known = known
@@ -142,8 +148,7 @@ def _emitter(known: Callable[..., Any]) -> Callable[..., Any]:
             options |= {"has_side_effect": has_side_effect, "sharding": sharding}
             found: tuple[Sequence[Any], Any, Any] = known(ctx, *given, **options)
             return found
-        from jax._src import core, ffi
-        from jax._src.interpreters import mlir
+        from jax._src import core
 
         held = Callback(callback)
         ctx.module_context.add_keepalive(held)
@@ -151,10 +156,12 @@ def _emitter(known: Callable[..., Any]) -> Callable[..., Any]:
             avals = {name: [core.abstract_token, *getattr(ctx, name)] for name in _AVALS}
             ctx, operands = dataclasses.replace(ctx, **avals), [token, *operands]
             sharding = _with_token(sharding, len(result_avals))
-        lowered = ffi.build_ffi_lowering_function(TARGET, has_side_effect=has_side_effect)
-        call = lowered(ctx, *operands, index=np.uint64(callbacks().number(held)))
+        number = np.uint64(callbacks().number(held))
+        call = jax_internals.foreign_call(
+            ctx, TARGET, operands, has_side_effect=has_side_effect, index=number
+        )
         if sharding is not None:
-            mlir.set_sharding(ctx.module_context, call, sharding)
+            jax_internals.set_sharding(ctx.module_context, call, sharding)
         results = list(call.results)
         return (results[1:], results[0], None) if token else (results, token, None)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from backend_c.native.dlpack import CPU, exported
+from hlo_oracle.frontends import jax_internals
 from hlo_oracle.frontends.pjrt.foreign_memory import address_of
 from hlo_oracle.frontends.pjrt.modes import PLATFORM
 
@@ -21,15 +22,14 @@ def allow() -> None:
     """Patch JAX to export this platform's arrays, and to import host memory to it if it is the
     default."""
     import jax
-    from jax._src import array, dlpack
-    from jax._src.typing import DLDeviceType
+    from jax._src import array
 
     arrays: Any = array.ArrayImpl
     arrays.__dlpack__ = _exporter(arrays.__dlpack__)
     arrays.__dlpack_device__ = _teller(arrays.__dlpack_device__)
     platforms = getattr(jax.config, "jax_platforms", None) or ""
     if platforms.partition(",")[0] == PLATFORM:
-        dlpack._DL_DEVICE_TO_PLATFORM[DLDeviceType.kDLCPU] = PLATFORM
+        jax_internals.import_host_memory_to(PLATFORM)
 
 
 def _is_ours(array: Any) -> bool:

@@ -10,14 +10,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backend_c.native.cache import default_directory, open_cache, remembered
 from backend_c.native.toolchain import digest
-from fuzz.peers.jaxlib_modules import compiled
+from fuzz.peers.jaxlib_modules import compiled, cpu_client
 from hlo.errors import Error
 from hlo_oracle.loading.wire_format import messages
 
@@ -39,14 +40,14 @@ class Partitioned:
 
 
 @contextmanager
-def partitioner() -> Iterator[Callable[[bytes, bytes, int], Partitioned]]:
-    """Yield the function that partitions, for a worker process: it takes StableHLO, a
-    CompileOptionsProto and a number of devices, above all device ids in the options."""
+def partitioner(devices: int) -> Iterator[Callable[[bytes, bytes], Partitioned]]:
+    """Yield the function that partitions, for a worker process: it takes StableHLO and
+    a CompileOptionsProto, with device ids below ``devices``."""
     os.environ.pop("XLA_FLAGS", None)
     from jaxlib import xla_client
 
-    def partitioned(code: bytes, options: bytes, devices: int) -> Partitioned:
-        client: Any = xla_client.make_cpu_client(num_devices=devices)
+    def partitioned(code: bytes, options: bytes) -> Partitioned:
+        client = cpu_client(devices)
         settings = xla_client.CompileOptions.ParseFromString(options)
         with TemporaryDirectory() as directory:
             settings.env_option_overrides = [
@@ -74,6 +75,7 @@ class Partitioner:
 
     def __init__(self) -> None:
         self._pool: WorkerPool[Partitioned] | None = None
+        self._devices = 0  # of its process
 
     def __call__(self, code: bytes, options: bytes, devices: int) -> bytes:
         """Partition a StableHLO program; return the HloModuleProto for one partition, or raise
@@ -86,9 +88,13 @@ class Partitioner:
     def _made(self, code: bytes, options: bytes, devices: int) -> bytes:
         from fuzz.worker_pool import Result, WorkerPool  # starts processes, which few programs need
 
-        if self._pool is None:
-            self._pool = WorkerPool(partitioner, seconds=_SECONDS, preload=_PRELOAD)
-        outcome = self._pool(code, options, devices)
+        if self._pool is None or devices > self._devices:
+            if self._pool is not None:
+                self._pool.close()
+            started = partial(partitioner, devices)
+            self._pool = WorkerPool(started, seconds=_SECONDS, preload=_PRELOAD)
+            self._devices = devices
+        outcome = self._pool(code, options)
         if not isinstance(outcome, Result):
             raise Error(f"XLA's partitioner died: {outcome}")
         if outcome.value.error:

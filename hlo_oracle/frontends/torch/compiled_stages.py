@@ -18,7 +18,7 @@ from torch.fx import Node
 import backend_c
 from backend_c.native.cache import Directory
 from hlo.errors import ArgumentError, Unsupported
-from hlo_oracle.frontends import jax_functions
+from hlo_oracle.frontends import jax_functions, jax_internals
 from hlo_oracle.frontends.torch.graphs import NodeError, computed
 from hlo_oracle.frontends.torch.tensors import (
     array_of,
@@ -253,7 +253,7 @@ def _in_order(array: Any, order: tuple[int, ...]) -> Any:
 
 def lowered_text(function: Any, shapes: Sequence[Any]) -> str:
     """Lower a function of arrays to HLO text as for XLA:CPU, with 64-bit types enabled."""
-    with jax.enable_x64(True):
+    with jax_internals.with_x64(True):
         traced = jax.jit(function, keep_unused=True).trace(*shapes)
         return jax_functions.text_of(traced.lower(lowering_platforms=("cpu",)))
 

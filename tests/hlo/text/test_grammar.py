@@ -121,11 +121,11 @@ def test_forms(file: str, golden: Callable[[str, str], None]) -> None:
 
 _SERVER = """
 import json, sys
-from jaxlib import _hlo
+from fuzz.peers.jaxlib_modules import of_hlo
 for line in sys.stdin:
     try:
-        module = _hlo.hlo_module_from_text(json.loads(line))
-        options = _hlo.HloPrintOptions.canonical()
+        module = of_hlo().hlo_module_from_text(json.loads(line))
+        options = of_hlo().HloPrintOptions.canonical()
         options.print_large_constants = True
         answer = module.to_string(options)
     except Exception as error:

@@ -13,6 +13,7 @@ import hlo_oracle as ho
 from hlo.errors import ArgumentError, Error
 from hlo_oracle.command.main import main
 from hlo_oracle.frontends import symbolic_shapes
+from hlo_oracle.frontends.jax_internals import with_x64
 
 jax = pytest.importorskip("jax")
 X = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 10], [0, 1, 0]], np.float32)
@@ -26,7 +27,7 @@ def function(x: Any) -> Any:
 @pytest.fixture(scope="module", autouse=True)
 def numbers_of_32_bits() -> Iterator[None]:
     """JAX's default, which other tests of the same process may have changed."""
-    with jax.enable_x64(False):
+    with with_x64(False):
         yield
 
 

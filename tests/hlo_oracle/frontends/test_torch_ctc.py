@@ -11,6 +11,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from hlo_oracle.frontends.jax_internals import with_x64  # noqa: E402 (after the skip)
 from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
 
 CLASSES, STEPS, BLANK = 3, 4, 1
@@ -21,7 +22,7 @@ LENGTHS = (STEPS, 3, STEPS, 2, STEPS, STEPS, STEPS)
 def computed(name: str, *given: Any, **named: Any) -> Any:
     operation = operation_of(name, "default")
     assert operation is not None
-    with jax.enable_x64(True):
+    with with_x64(True):
         return jax.tree.map(np.asarray, jax.jit(lambda: operation(None, *given, **named))())
 
 

@@ -10,13 +10,14 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from hlo_oracle.frontends.jax_internals import with_x64  # noqa: E402 (after the skip)
 from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
 
 
 def of(name: str, *arguments: Any, **named: Any) -> Any:
     operation = operation_of(name, "default")
     assert operation is not None
-    with jax.enable_x64(True):
+    with with_x64(True):
         given = [jax.numpy.asarray(x) if hasattr(x, "shape") else x for x in arguments]
         return jax.tree.map(np.asarray, jax.jit(lambda: operation(None, *given, **named))())
 

@@ -11,6 +11,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from hlo_oracle.frontends.jax_internals import with_x64  # noqa: E402 (after the skip)
 from hlo_oracle.frontends.torch.aten.pooling import (  # noqa: E402 (after the skip)
     Windows,
     _flat_places,
@@ -24,7 +25,7 @@ F32, I64 = np.dtype("float32"), np.dtype("int64")
 def of(name: str, result: Any, *arguments: Any, **named: Any) -> Any:
     operation = operation_of(*name.partition(".")[::2])
     assert operation is not None
-    with jax.enable_x64(True):
+    with with_x64(True):
         given = jax.tree.map(
             lambda x: jax.numpy.asarray(x) if hasattr(x, "shape") else x, arguments
         )
@@ -48,7 +49,7 @@ def numbers(*dims: int) -> Any:
     ],
 )
 def test_types_are_promoted_by_kind_first(operands: list[Any], expected: str) -> None:
-    with jax.enable_x64(True):
+    with with_x64(True):
         assert common_type(*operands) == expected
 
 
@@ -112,7 +113,7 @@ def test_the_place_of_a_largest_element_is_within_the_array() -> None:
 def test_places_in_the_padding_of_large_planes_are_outside() -> None:
     size = 2**24
     windows = Windows((1, size), (2, 1), (1, size), (1, 0), 1, False)
-    with jax.enable_x64(True):
+    with with_x64(True):
         assert _flat_places((2, 1), windows, (0, 0)).ravel().tolist() == [-1, 0]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from hlo_oracle.frontends.jax_internals import with_x64  # noqa: E402 (after the skip)
 from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
 
 F32 = np.dtype("float32")
@@ -19,7 +20,7 @@ F32 = np.dtype("float32")
 def of(name: str, *arguments: Any) -> Any:
     operation = operation_of(name, "default")
     assert operation is not None
-    with jax.enable_x64(True):
+    with with_x64(True):
         given = [jax.numpy.asarray(x) if hasattr(x, "shape") else x for x in arguments]
         return jax.tree.map(np.asarray, jax.jit(lambda: operation(F32, *given))())
 

@@ -9,6 +9,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from hlo_oracle.frontends.jax_internals import with_x64  # noqa: E402 (after the skip)
 from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
 
 
@@ -19,7 +20,7 @@ def of(name: str, *arguments: Any, result: Any = None, **named: Any) -> Any:
     def array(x: Any) -> Any:
         return jax.numpy.asarray(x) if hasattr(x, "shape") else x
 
-    with jax.enable_x64(True):
+    with with_x64(True):
         given, keywords = (jax.tree.map(array, x) for x in (list(arguments), named))
         return jax.tree.map(np.asarray, jax.jit(lambda: operation(result, *given, **keywords))())
 

@@ -11,6 +11,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from hlo_oracle.frontends.jax_internals import with_x64  # noqa: E402 (after the skip)
 from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
 
 F32, I64 = np.dtype("float32"), np.dtype("int64")
@@ -20,7 +21,7 @@ NAN = np.nan
 def of(name: str, result: Any, *arguments: Any, **named: Any) -> Any:
     operation = operation_of(*name.partition(".")[::2])
     assert operation is not None
-    with jax.enable_x64(True):
+    with with_x64(True):
         given = [jax.numpy.asarray(x) if hasattr(x, "shape") else x for x in arguments]
         return jax.tree.map(np.asarray, jax.jit(lambda: operation(result, *given, **named))())
 

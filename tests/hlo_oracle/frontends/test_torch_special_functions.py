@@ -13,6 +13,7 @@ import pytest
 jax = pytest.importorskip("jax")
 special = pytest.importorskip("scipy.special")
 
+from hlo_oracle.frontends.jax_internals import with_x64  # noqa: E402 (after the skip)
 from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
 
 F64 = np.dtype("float64")
@@ -22,7 +23,7 @@ INF, NAN = np.inf, np.nan
 def of(name: str, *arguments: Any, result: Any = F64) -> Any:
     operation = operation_of(name, "default")
     assert operation is not None
-    with jax.enable_x64(True):
+    with with_x64(True):
         return np.asarray(jax.jit(lambda: operation(result, *arguments))())
 
 
