@@ -15,6 +15,12 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+if not hasattr(ml_dtypes, "int1"):
+    raise ImportError(
+        f"ml_dtypes {ml_dtypes.__version__} is installed, and 0.6 is the oldest that works:"
+        " pip install -U ml_dtypes"
+    )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementType:

@@ -55,6 +55,7 @@ ATEN = (
     "embedding_bag", "gamma", "indexing", "linear_algebra", "losses", "order_statistics",
     "polynomials", "pooling", "promotion", "quantization", "reductions", "resampling", "segments",
 )  # fmt: skip
+TORCH_SCORE = ("cases", "comparison", "conversions", "examiner")
 # What the file of one peer may import besides: it is not there without the peer.
 PEERS = {
     "fuzz/peers/jaxlib_modules.py": {"jaxlib"},
@@ -103,14 +104,12 @@ PEERS = {
     "hlo_oracle/frontends/torch/values_between.py": {"torch"},
     "hlo_oracle/frontends/torch/windows.py": {"torch"},
     "selftest/torch_nets.py": {"torch"},
-    "selftest/torch_score/cases.py": {"torch"},
-    "selftest/torch_score/comparison.py": {"torch"},
-    "selftest/torch_score/conversions.py": {"torch"},
-    "selftest/torch_score/examiner.py": {"torch"},
+    **dict.fromkeys(map("selftest/torch_score/{}.py".format, TORCH_SCORE), {"torch"}),
     "hlo_oracle/pytest_plugin.py": {"pytest"},
     "selftest/browser_pages.py": {"playwright"},
     "selftest/package_suites/session.py": {"pytest"},
-    "selftest/jax_versions/doors.py": {"jax"},
+    "selftest/versions/jax_doors.py": {"jax"},
+    "selftest/versions/torch_doors.py": {"torch"},
     "selftest/jax_score/calls.py": {"jax"},
     "selftest/jax_score/cases.py": {"jax"},
     "selftest/jax_score/comparison.py": {"jax"},

@@ -13,13 +13,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hlo_oracle.required_packages import require_package
+from hlo_oracle.required_packages import require_package, require_version
 
 if TYPE_CHECKING:
     from hlo_oracle.frontends.torch.explanation import Explanation
     from hlo_oracle.frontends.torch.functions import TracedFunction
 
 __all__ = ["backend", "explain", "lowered"]
+
+_LEAST = 2, 8  # of PyTorch, as the extra says
 
 
 def backend(module: Any, inputs: Sequence[Any], **named: Any) -> Callable[..., Any]:
@@ -56,9 +58,12 @@ def lowered(
 
     if not functions.is_torch(function, arguments, keywords):
         return None
+    require_version("to judge PyTorch", "torch", "torch", _LEAST)
     return functions.lower(function, arguments, keywords)
 
 
 def _require() -> None:
-    for package, extra in (("torch", "torch"), ("jax", "torch")):
-        require_package("to compile PyTorch's graphs", package, extra)
+    what = "to compile PyTorch's graphs"
+    for package in ("torch", "jax"):
+        require_package(what, package, "torch")
+    require_version(what, "torch", "torch", _LEAST)

@@ -49,8 +49,8 @@ _WITHOUT = (
     "aten.upsample_trilinear3d.default", "aten.upsample_trilinear3d.vec",
     # It is a choice by a comparison of indices.
     "aten.select_scatter.default",
-    # It draws numbers of f32 for f64, too: others than eager's for one seed.
-    "aten.bernoulli.default",
+    # They draw numbers of f32 for f64, too: others than eager's for one seed.
+    "aten.bernoulli.default", "aten.bernoulli.p",
     # It counts class 0 for each place of a row that lists no class.
     "aten.multilabel_margin_loss_forward.default",
 )  # fmt: skip
@@ -64,13 +64,14 @@ def table() -> Decompositions:
     own: Decompositions = {
         torch.ops.aten.native_dropout.default: _native_dropout,
         torch.ops.prims.broadcast_in_dim.default: _broadcast_in_dim,
-        torch.ops.aten.rrelu_with_noise_functional.default: _rrelu,
         torch.ops.aten.upsample_bicubic2d.default: _bicubic,
         **factorizations.TABLE,
         **lists.TABLE,
         **strided.TABLE,
         **windows.TABLE,
     }
+    if hasattr(torch.ops.aten, "rrelu_with_noise_functional"):  # not in all versions
+        own[torch.ops.aten.rrelu_with_noise_functional.default] = _rrelu
     wanted = [getattr(torch.ops.aten, name) for name in _MORE if hasattr(torch.ops.aten, name)]
     found = {**core_aten_decompositions(), **get_decompositions(wanted), **own}
     return {op: how for op, how in found.items() if str(op) not in _WITHOUT}

@@ -2,8 +2,8 @@
 
 Gradients read the factors. Those of a determinant are of the matrix or of its transpose: ATen
 chooses by the matrix's layout in memory (``A.is_contiguous()`` in
-ATen/native/BatchLinearAlgebra.cpp). So these are decomposed where gradients are taken, while
-tensors lie as they do in a program.
+ATen/native/BatchLinearAlgebra.cpp), in some versions those of a solution, too. So these are
+decomposed where gradients are taken, while tensors lie as they do in a program.
 """
 
 from __future__ import annotations
@@ -12,6 +12,18 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+
+def _solves_by_transpose() -> bool:
+    """Test whether ATen factors the transpose to solve, too, as PyTorch 2.8 and 2.10 do."""
+    with _disable_current_modes():
+        a = torch.tensor([[1, 0.5], [0.25, 1]], device="cpu")
+        _, lu, _, _ = torch.ops.aten._linalg_solve_ex(a, torch.ones(2, 1, device="cpu"))
+        return bool(lu[0, 1] == a[1, 0])
+
+
+_SOLVES_BY_TRANSPOSE = _solves_by_transpose()
 
 
 def _factors(a: Any) -> tuple[Any, Any, Any]:
@@ -27,10 +39,11 @@ def _solve_ex(
 ) -> tuple[Any, Any, Any, Any]:
     """Solve a x = b, or x a = b; b is a vector, or a batch of them, if its shape is that of a's
     rows."""
-    lu, pivots, info = torch.linalg.lu_factor_ex(a)
+    is_transposed = _SOLVES_BY_TRANSPOSE and a.is_contiguous() and not a.is_complex()
+    lu, pivots, info = torch.linalg.lu_factor_ex(a.mT if is_transposed else a)
     is_vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
     right = b.unsqueeze(-1) if is_vector else b
-    x = torch.linalg.lu_solve(lu, pivots, right, left=left)
+    x = torch.linalg.lu_solve(lu, pivots, right, left=left, adjoint=is_transposed)
     return (x.squeeze(-1) if is_vector else x), lu, pivots, info
 
 

@@ -208,11 +208,12 @@ def _without_fused_kernels() -> Iterator[None]:
     """Trace without oneDNN, whose kernels are fused: what they compute has no operations of
     ATen."""
     enabled = torch.backends.mkldnn.enabled
-    torch.backends.mkldnn.set_flags(False, _fp32_precision=None)
+    # torch.backends.mkldnn.set_flags has other parameters by version, and may set precisions, too.
+    torch._C._set_mkldnn_enabled(False)
     try:
         yield
     finally:
-        torch.backends.mkldnn.set_flags(enabled, _fp32_precision=None)
+        torch._C._set_mkldnn_enabled(enabled)
 
 
 @contextmanager

@@ -1,17 +1,14 @@
-"""Ways from JAX into this project, each tried once, by the version of JAX that is installed.
+"""Ways from JAX into this project, by the version of JAX that is installed.
 
-``python -m selftest.jax_versions.doors [NAME ...]`` writes a line of JSON for each, in order:
-``{"door": name, "failed": ""}``, or with the error.
+``python -m selftest.versions.jax_doors [NAME ...]`` tries them (:mod:`selftest.versions.doors`).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,8 +19,8 @@ import numpy as np
 from jax import export
 
 import hlo_oracle as ho
+from selftest.versions.doors import Door, told
 
-Door = Callable[[], object]
 X = np.linspace(-3, 3, 60, dtype=np.float32).reshape(5, 12)
 _HLO = """HloModule m
 ENTRY e {
@@ -179,17 +176,5 @@ DOORS: dict[str, Door] = {
 }
 
 
-def tried(name: str) -> str:
-    """Go through a door; return the error, or an empty text."""
-    try:
-        DOORS[name]()
-    except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-    return ""
-
-
 if __name__ == "__main__":
-    for door in sys.argv[1:] or DOORS:
-        sys.stdout.write(json.dumps({"door": door, "failed": tried(door)}) + "\n")
-        sys.stdout.flush()
+    told(DOORS)

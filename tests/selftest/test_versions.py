@@ -12,21 +12,22 @@ pytest.importorskip("jax")
 
 from fuzz.peers import jaxlib_modules
 from hlo.errors import Error
-from selftest.jax_versions.__main__ import _outcomes
-from selftest.jax_versions.doors import DOORS, tried
+from selftest.versions.__main__ import outcomes_of
+from selftest.versions.doors import tried
+from selftest.versions.jax_doors import DOORS
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", DOORS)
 def test_every_door_opens(name: str) -> None:
-    assert tried(name) == ""
+    assert tried(DOORS[name]) == ""
 
 
 def test_an_environment_without_jax_is_told(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 'ImportError: no jax' >&2\nexit 1\n")
     python.chmod(0o755)
-    assert dict(_outcomes(python)) == {"all": "ImportError: no jax"}
+    assert dict(outcomes_of(python, "jax")) == {"all": "ImportError: no jax"}
 
 
 def test_a_door_that_ends_python_is_told(tmp_path: Path) -> None:
@@ -34,7 +35,7 @@ def test_a_door_that_ends_python_is_told(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(
         "#!/bin/sh\n"
-        "case $2 in *DOORS*) printf 'one\\ntwo\\nthree\\n'; exit 0;; esac\n"
+        "case $3 in --list) printf 'one\\ntwo\\nthree\\n'; exit 0;; esac\n"
         "shift 2\n"
         'for door in "$@"; do\n'
         "  test $door = two && exit 3\n"
@@ -42,7 +43,7 @@ def test_a_door_that_ends_python_is_told(tmp_path: Path) -> None:
         "done\n"
     )
     python.chmod(0o755)
-    found = dict(_outcomes(python))
+    found = dict(outcomes_of(python, "jax"))
     assert found == {"one": "", "two": "exit status 3", "three": ""}
 
 
