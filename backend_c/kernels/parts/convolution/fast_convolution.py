@@ -158,8 +158,8 @@ class FastConvolution:
 
     def prepare(self) -> None:
         """Write the packing of the right factors."""
-        window = self.convolved.window.dimensions
-        run = window[-1].size if self.convolved.has_features_in_window else 1
+        taps = [d.size for d in self.convolved.window.dimensions if d.size > 1]
+        run = taps[-1] if taps and self.convolved.has_features_in_window else 1
         product = plain_product(self.sums)
         self.right = right_factors(self.factors, product, COLUMNS, self.scope, run)
         self.offsets = self.scope.table(np.array(self.input.offsets, np.int64))

@@ -18,7 +18,7 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import Array, Expr, Pointer
 from backend_c.ir.scope import apply
-from backend_c.kernels.parts.convolution.convolution_input import Convolved
+from backend_c.kernels.parts.convolution.convolution_input import SHORT, Convolved, with_long_rows
 from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution, Into, Tile
 
 _MOST_ROWS = 336  # four blocks of rows that are copied at a time: more fill tiles by themselves
@@ -28,9 +28,11 @@ _ROOM = 16  # rows that the last tile may have beyond the last one
 
 
 def has_gathered_rows(convolved: Convolved) -> bool:
-    """Return whether all positions are few rows, of a window as wide as its input."""
+    """Return whether all positions are few rows, of a window as wide as its input, and those in a
+    row of pixels, or of images, do not fill a tile by themselves."""
     rows = convolved.images * math.prod(convolved.outputs)
-    return convolved.has_features_in_window and rows <= _MOST_ROWS
+    is_short = with_long_rows(convolved).outputs[-1] < SHORT
+    return convolved.has_features_in_window and rows <= _MOST_ROWS and is_short
 
 
 class GatheredConvolution(FastConvolution):
