@@ -21,7 +21,7 @@ from backend_c.ir.scope import apply
 from backend_c.kernels.parts.convolution.convolution_input import SHORT, Convolved, with_long_rows
 from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution, Into, Tile
 
-_MOST_ROWS = 336  # four blocks of rows that are copied at a time: more fill tiles by themselves
+_MOST_ROWS = 336  # four blocks of rows that are copied at a time
 _PARTS = 8  # of the steps, at most
 _LEAST_STEPS = 2048  # of a part
 _ROOM = 16  # rows that the last tile may have beyond the last one
