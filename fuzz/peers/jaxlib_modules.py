@@ -46,6 +46,12 @@ def register_dialects(registry: Any) -> None:
     found.register_dialects(registry)
 
 
+def computation_of(stablehlo: bytes) -> Any:
+    """Convert StableHLO of static shapes, text or bytecode, to a computation of XLA."""
+    convert = of_mlir().mlir.mlir_module_to_xla_computation
+    return convert(stablehlo, use_tuple_args=False, return_tuple=False)
+
+
 def refined_shapes(program: bytes) -> bytes:
     """Make the shapes of StableHLO static where those of its parameters are."""
     refine, checks = of_mlir().mlir.refine_polymorphic_shapes, (True, True)  # of shapes, of results

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
+from fuzz.peers.jaxlib_modules import computation_of, of_hlo
 from hlo.errors import ArgumentError, Error, Unsupported
 from hlo.values import Array, Value, arrays_of
 from hlo_oracle.frontends import jax_internals, symbolic_shapes
@@ -114,10 +114,7 @@ def text_of(stage: Any) -> str:
 
 def text_of_stablehlo(stablehlo: bytes) -> str:
     """Convert StableHLO of static shapes to HLO text by jaxlib, in this process."""
-    computation = of_mlir().mlir.mlir_module_to_xla_computation(
-        stablehlo, use_tuple_args=False, return_tuple=False
-    )
-    return printed(computation.as_hlo_module())
+    return printed(computation_of(stablehlo).as_hlo_module())
 
 
 def printed(hlo_module: Any) -> str:

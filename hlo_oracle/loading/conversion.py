@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
+from fuzz.peers.jaxlib_modules import computation_of, of_hlo
 from hlo.errors import ArgumentError, Error
 from hlo_oracle import own_process
 from hlo_oracle.frontends import symbolic_shapes
@@ -55,10 +55,7 @@ def hlo_text(
 def _converted(kind: str, data: bytes) -> str:
     """Convert StableHLO or an HloModuleProto to HLO text, in this process."""
     if kind == STABLEHLO:
-        computation = of_mlir().mlir.mlir_module_to_xla_computation(
-            data, use_tuple_args=False, return_tuple=False
-        )
-        data = computation.as_serialized_hlo_module_proto()
+        data = computation_of(data).as_serialized_hlo_module_proto()
     return printed(of_hlo().HloModule.from_serialized_hlo_module_proto(data))
 
 

@@ -7,9 +7,23 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+import hlo_oracle as ho
 
 Door = Callable[[], object]
 Doors = Mapping[str, Door]
+
+
+def checked(function: Callable[..., Any], *arguments: Any) -> Door:
+    """Return the door that judges a function, which has to hold."""
+
+    def door() -> None:
+        verdict = ho.check(function, *arguments)
+        if not verdict:
+            raise AssertionError(verdict.table())
+
+    return door
 
 
 def tried(door: Door) -> str:

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from jax import export
 
 import hlo_oracle as ho
-from selftest.versions.doors import Door, told
+from selftest.versions.doors import Door, checked, told
 
 X = np.linspace(-3, 3, 60, dtype=np.float32).reshape(5, 12)
 _HLO = """HloModule m
@@ -46,15 +46,6 @@ def test_f(hlo_check):
 def f(x: Any) -> Any:
     """Compute attention's scores, and sums."""
     return jax.nn.softmax(jnp.tanh(x) @ x.T, axis=-1), x.sum(0)
-
-
-def _checked(function: Callable[..., Any], *arguments: Any) -> Door:
-    def door() -> None:
-        verdict = ho.check(function, *arguments)
-        if not verdict:
-            raise AssertionError(verdict.table())
-
-    return door
 
 
 def _scanned(x: Any) -> Any:
@@ -145,18 +136,16 @@ def _process(words: Sequence[str], statuses: Sequence[int] = (0,), **environ: st
 
 
 DOORS: dict[str, Door] = {
-    "ho.check": _checked(f, X),
-    "ho.check of a jitted function": _checked(jax.jit(f), X),
-    "ho.check of a gradient": _checked(jax.grad(lambda x: f(x)[0][0, 1]), X),
-    "ho.check of a scan": _checked(_scanned, X),
-    "ho.check with a key": _checked(
-        lambda key: jax.random.normal(key, (7,)), jax.random.PRNGKey(3)
-    ),
-    "ho.check with a typed key": _checked(
+    "ho.check": checked(f, X),
+    "ho.check of a jitted function": checked(jax.jit(f), X),
+    "ho.check of a gradient": checked(jax.grad(lambda x: f(x)[0][0, 1]), X),
+    "ho.check of a scan": checked(_scanned, X),
+    "ho.check with a key": checked(lambda key: jax.random.normal(key, (7,)), jax.random.PRNGKey(3)),
+    "ho.check with a typed key": checked(
         lambda key: jax.random.normal(key, (7,)), jax.random.key(3)
     ),
-    "ho.check of eigenvectors": _checked(lambda x: jnp.linalg.eigh(x @ x.T), X),
-    "ho.check of a solution": _checked(lambda x: jnp.linalg.solve(x[:, :5] + 5 * jnp.eye(5), x), X),
+    "ho.check of eigenvectors": checked(lambda x: jnp.linalg.eigh(x @ x.T), X),
+    "ho.check of a solution": checked(lambda x: jnp.linalg.solve(x[:, :5] + 5 * jnp.eye(5), x), X),
     "ho.run": lambda: ho.run(f, X),
     "ho.load of a function": lambda: ho.load(f, X),
     "ho.load of Traced": lambda: ho.load(jax.jit(f).trace(X)),

@@ -15,7 +15,7 @@ from torch import nn
 
 import hlo_oracle as ho
 from hlo.errors import Error
-from selftest.versions.doors import Door, told
+from selftest.versions.doors import Door, checked, told
 
 
 def _f(x: Any) -> Any:
@@ -108,17 +108,8 @@ def _step_in_graph() -> None:
         torch.testing.assert_close(p.detach(), old - 0.1)
 
 
-def _checked(function: Callable[..., Any], *arguments: Any) -> Door:
-    def door() -> None:
-        verdict = ho.check(function, *arguments)
-        if not verdict:
-            raise AssertionError(verdict.table())
-
-    return door
-
-
 def _checked_module() -> None:
-    _checked(_model().eval(), _x(5, 12))()
+    checked(_model().eval(), _x(5, 12))()
 
 
 def _checked_step() -> None:
@@ -128,21 +119,21 @@ def _checked_step() -> None:
         loss = (model(x) ** 2).mean()
         return loss, torch.autograd.grad(loss, list(model.parameters()))
 
-    _checked(step, _x(5, 12))()
+    checked(step, _x(5, 12))()
 
 
 def _checked_export() -> None:
-    _checked(torch.export.export(_model().eval(), (_x(5, 12),)), _x(5, 12))()
+    checked(torch.export.export(_model().eval(), (_x(5, 12),)), _x(5, 12))()
 
 
 def _checked_reads() -> None:
-    _checked(lambda x: x * 2 if x.sum() > 0 else x[x > 0] - 1, _x(5, 12))()
+    checked(lambda x: x * 2 if x.sum() > 0 else x[x > 0] - 1, _x(5, 12))()
 
 
 def _checked_compiled(backend: str) -> Door:
     def door() -> None:
         torch._dynamo.reset()
-        _checked(torch.compile(_model().eval(), backend=backend), _x(5, 12))()
+        checked(torch.compile(_model().eval(), backend=backend), _x(5, 12))()
 
     return door
 
@@ -216,7 +207,7 @@ DOORS: dict[str, Door] = {
     "many operations": _many,
     "ho.torch.explain(f, x)": _explained,
     "ho.torch.explain of breaks": _broken,
-    "ho.check of a function": _checked(_f, _x(5, 12)),
+    "ho.check of a function": checked(_f, _x(5, 12)),
     "ho.check of a module": _checked_module,
     "ho.check of a gradient": _checked_step,
     "ho.check of numbers read": _checked_reads,

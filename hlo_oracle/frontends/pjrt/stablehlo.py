@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
+from fuzz.peers.jaxlib_modules import computation_of, of_hlo
 from hlo.errors import Error, Unsupported
 from hlo_oracle.frontends.jax_functions import printed
 from hlo_oracle.loading.wire_format import message, messages
@@ -49,9 +49,7 @@ def converted(code: bytes, form: str) -> tuple[str, bytes]:
         raise Unsupported(f"a program in the format {form!r}: {MLIR!r} is taken")
     require_package("to read StableHLO", "jaxlib", "jax")
     try:
-        computation = of_mlir().mlir.mlir_module_to_xla_computation(
-            code, use_tuple_args=False, return_tuple=False
-        )
+        computation = computation_of(code)
         return printed(computation.as_hlo_module()), computation.as_serialized_hlo_module_proto()
     except Exception as error:  # jaxlib's own errors have no class in common
         raise Error(f"jaxlib does not take the program: {error}") from error
