@@ -12,6 +12,7 @@ from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
 from backend_c.profiles.listing import Listing, listing
 from backend_c.render.dialect import CUDA, OPENMP, Dialect
+from backend_c.render.distinct_kernels import DistinctKernels
 from backend_c.render.marked_statements import MarkedBody, unmarked
 from backend_c.render.translation_units import Program, render_plan
 from hlo.module import Module
@@ -66,10 +67,12 @@ def compilation(
     clock = [time.perf_counter()]
     last = run(module, pipeline, after)
     clock.append(time.perf_counter())
-    plan = lower(last, settings)
+    # Kernels get names as they are lowered, as in what is compiled.
+    kernels = DistinctKernels(dialect, MarkedBody)
+    plan = lower(last, settings, kernels.name)
     plan = phases.split(plan) if dialect is CUDA else plan
     clock.append(time.perf_counter())
-    program = render_plan(plan, dialect, timed=dialect is OPENMP, body=MarkedBody)
+    program = render_plan(plan, dialect, timed=dialect is OPENMP, kernels=kernels)
     clock.append(time.perf_counter())
     names = ("passes", "lowering", "rendering")
     seconds = {name: b - a for name, a, b in zip(names, clock, clock[1:])}

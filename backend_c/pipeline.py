@@ -6,7 +6,6 @@ text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ rende
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -27,7 +26,6 @@ from backend_c.ir.settings import (
     threaded,
 )
 from backend_c.lower.buffers import allocate_apart
-from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan, has_products
 from backend_c.native.cache import Directory, default_directory, open_cache
 from backend_c.native.cublas_lt import CublasLt, find_cublas_lt
@@ -43,33 +41,26 @@ from backend_c.native.cuda_executable import CudaExecutable
 from backend_c.native.executable import Executable
 from backend_c.native.kept_programs import built_program
 from backend_c.native.loaded_library import LoadedLibrary
-from backend_c.native.toolchain import WORKERS, known_compiler
+from backend_c.native.toolchain import known_compiler
 from backend_c.probe.verdict import trusted
 from backend_c.profiler import Profiler
 from backend_c.profiles.listing import Listing
 from backend_c.profiles.profile import Profile
+from backend_c.programs import lowered as lowered
+from backend_c.programs import pass_pipeline, rendered, require_one_rank
+from backend_c.programs import planned as planned
 from backend_c.projects.banded_plan import Bands, banded_plan
 from backend_c.projects.c_names import parameter_names, required_prefix
 from backend_c.projects.targets import EMITTERS, Recorded, Wanted, cuda_parts
 from backend_c.render.dialect import CUDA, DIALECTS, EMBEDDED, OPENMP, Dialect
-from backend_c.render.translation_units import Program, render_plan, render_plans
+from backend_c.render.translation_units import render_plans
 from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
-from hlo.passes.pipelines import run
-from hlo.ranks import declared, knows_ranks
 from hlo.verification.verify import verify
 from hlo.work import multiply_accumulates
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _SETTINGS = {EMBEDDED.name: alone, CUDA.name: launched}
-_EXACT = Settings()
-_PIPELINE = {Numerics.EXACT: "backend_c", Numerics.FAST: "backend_c_fast"}
-_PIPELINE_BY_THREADS = {
-    Numerics.EXACT: "backend_c_by_threads",
-    Numerics.FAST: "backend_c_fast_by_threads",
-}
-_SCALAR_PIPELINE = "backend_c_scalar"
-_LIBRARY_PIPELINE = "backend_c_fast_library"
 
 
 @overload
@@ -175,24 +166,14 @@ def compiled(
     """Compile a module by given settings; raise as :func:`compile`."""
     kept = open_cache(cache or default_directory(os.environ))
     compiler = trusted(known_compiler(os.environ, kept), kept)
-    render = partial(_rendered, module, settings)
+    render = partial(rendered, module, settings)
     library, program = built_program(module, settings, compiler, kept, render)
-    profiler = Profiler(module, settings, _pipeline(settings), compiler, kept)
+    profiler = Profiler(module, settings, pass_pipeline(settings), compiler, kept)
     entry = module.entry
     parameters = [(p.name, p.shape) for p in entry.parameters]
     return Executable(
         LoadedLibrary(library), program, parameters, entry.root_instruction.shape, threads, profiler
     )
-
-
-def _rendered(module: Module, settings: Settings) -> Program:
-    """Verify, lower and render a module.
-
-    Exact programs stay whole: alone in a unit, a kernel has all its exact functions inlined by gcc
-    12, whose combiner took 16 s for twelve of them in a loop.
-    """
-    at_a_time = WORKERS if settings.is_fast else 1
-    return render_plan(lowered(module, settings), OPENMP, at_a_time=at_a_time)
 
 
 def emulate(module: Module, numerics: str = "exact", cache: Directory | None = None) -> Emulated:
@@ -242,7 +223,7 @@ def explain(
     lowered(module, settings)  # raises what there is to raise
     kept = open_cache(cache or default_directory(os.environ))
     compiler = trusted(known_compiler(os.environ, kept), kept)
-    return Profiler(module, settings, _pipeline(settings), compiler, kept).explain(threads)
+    return Profiler(module, settings, pass_pipeline(settings), compiler, kept).explain(threads)
 
 
 def listing(
@@ -254,8 +235,8 @@ def listing(
     dialect = _require(target)
     settings = _with_library(settings_for(numerics, dialect), dialect, cublaslt)
     verify(module)
-    _require_one_rank(module)
-    return compilation(module, settings, _pipeline(settings), dialect).listing
+    require_one_rank(module)
+    return compilation(module, settings, pass_pipeline(settings), dialect).listing
 
 
 def emit(
@@ -324,44 +305,6 @@ def emit(
         bands=bands,
     )
     return EMITTERS[dialect.name](plan, given, wanted)
-
-
-def lowered(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> Plan:
-    """Verify a module, run the passes of a pipeline (by default its numerics'), and lower it."""
-    verify(module)
-    return planned(module, settings, pipeline)
-
-
-def planned(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> Plan:
-    """Run the passes of a pipeline over a verified module and lower it.
-
-    Raises Unsupported for a module of several ranks, or constants larger than memory.
-    """
-    _require_one_rank(module)
-    try:
-        return lower(run(module, pipeline or _pipeline(settings)), settings)
-    # The text decides how large constants are: they may need more memory than there is.
-    except MemoryError as error:
-        raise Unsupported("constants that the program needs do not fit into memory") from error
-
-
-def _pipeline(settings: Settings) -> str:
-    """Return the name of the pass pipeline (:mod:`hlo.passes.pipelines`) for settings."""
-    if settings.is_scalar:
-        return _SCALAR_PIPELINE
-    is_library = settings.numerics is Numerics.FAST and settings.library_side < sys.maxsize
-    pipelines = _PIPELINE if settings.has_lanes else _PIPELINE_BY_THREADS
-    return _LIBRARY_PIPELINE if is_library else pipelines[settings.numerics]
-
-
-def _require_one_rank(module: Module) -> None:
-    """Raise Unsupported for a module of several ranks with an instruction that depends on them."""
-    replicas, partitions = declared(module)
-    if replicas * partitions > 1 and knows_ranks(module):
-        raise Unsupported(
-            f"the module is made for {replicas} replicas × {partitions} partitions: generated C is"
-            f" one rank; use interp.evaluate(…, replicas={replicas}, partitions={partitions})"
-        )
 
 
 def settings_for(numerics: str, dialect: Dialect = OPENMP) -> Settings:

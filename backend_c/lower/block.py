@@ -40,8 +40,15 @@ from hlo.values import zeros_of
 class Block:
     """Hold the plan under construction, and the list of steps that :meth:`emit` appends to."""
 
-    def __init__(self, module: Module, kernel_columns: Columns, settings: Settings) -> None:
+    def __init__(
+        self,
+        module: Module,
+        kernel_columns: Columns,
+        settings: Settings,
+        launched: Callable[[Kernel], object],
+    ) -> None:
         self.plan, self.settings = Plan(), settings
+        self._launched = launched
         self.steps: list[Step] = []
         self._module, self._columns = module, kernel_columns
         self._kernels: dict[Hashable, Kernel] = {}  # those written, by what they are written from
@@ -81,6 +88,7 @@ class Block:
         if not kernel.body:
             return result  # nothing but empty arrays
         self.plan.kernels.append(kernel)
+        self._launched(kernel)
         written = [b for o in outputs for b in ((o, o.sizes) if o.sizes else (o,))]
         scratch = [
             self.plan.buffer(ArrayShape(array.element_type, (array.elements,)))

@@ -9,6 +9,7 @@ from functools import cache, partial
 import numpy as np
 
 from backend_c.ir.deep_expressions import deep_expressions
+from backend_c.ir.loop_ir import Kernel
 from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
 from backend_c.lower.buffers import peak
@@ -37,16 +38,25 @@ _GIVEN = having(GIVEN)
 _RESULT = "results are the caller's, and this is an argument, a constant or a result already"
 
 
+def ignored(kernel: Kernel) -> None:
+    """Do nothing with a kernel."""
+
+
 @deep_expressions()
-def lower(module: Module, settings: Settings) -> Plan:
+def lower(
+    module: Module, settings: Settings, launched: Callable[[Kernel], object] = ignored
+) -> Plan:
     """Lower a module that went through the passes of the C backend.
 
-    Raises Unsupported for what the backend does not take.
+    ``launched`` is called with the kernel of each launch as soon as that is lowered, but in scalar
+    settings, which lower several times: the kernel is not yet sure to be in the plan, as loops are
+    merged and interchanged when all are there. Raises Unsupported for what the backend does not
+    take.
     """
     least = settings.least_exchanged
     if not settings.is_scalar:
         views = Views(of_parts=False, are_slices=False) if settings.has_lanes else None
-        return with_exchanges(_lowered(module, settings, views), least)
+        return with_exchanges(_lowered(module, settings, views, launched), least)
     # What a view lies in lives as long as the first and the last of them: copies may take less.
     plans: list[Plan] = []
     for views in (Views(), Views(of_workspace=False), Views(of_parts=False, of_workspace=False)):
@@ -60,9 +70,14 @@ def lower(module: Module, settings: Settings) -> Plan:
     return min(plans, key=lambda one: peak(one).bytes)
 
 
-def _lowered(module: Module, settings: Settings, views: Views | None = None) -> Plan:
+def _lowered(
+    module: Module,
+    settings: Settings,
+    views: Views | None,
+    launched: Callable[[Kernel], object] = ignored,
+) -> Plan:
     """Lower a module; ``views`` says which arrays lie within others, None that none does."""
-    lowering = Lowering(module, columns(), settings, views)
+    lowering = Lowering(module, columns(), settings, launched, views)
     values = [lowering.new_buffers(p.shape) for p in module.entry.parameters]
     arguments = [buffer for value in values for buffer in lowering.buffers_of(value)]
     lowering.outside.update(arguments)
@@ -89,9 +104,10 @@ class Lowering(Block):
         module: Module,
         kernel_columns: Columns,
         settings: Settings,
+        launched: Callable[[Kernel], object],
         views: Views | None = None,
     ) -> None:
-        super().__init__(module, kernel_columns, settings)
+        super().__init__(module, kernel_columns, settings, launched)
         self._views = views
         self._has_effect = effects(module)
         self._control = column("backend_c.lower")

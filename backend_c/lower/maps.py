@@ -49,13 +49,20 @@ class Map:
         return sum(1 for _ in parts((*self.bound, *self.loop.body)))
 
 
+def may_be_map(kernel: Kernel) -> bool:
+    """Test whether a launch of a kernel can be a map, whatever its buffers are."""
+    loop = kernel.body[-1]
+    is_loop = isinstance(loop, Loop) and loop.kind in _LANES and not loop.sums
+    return kernel.is_plain and is_loop
+
+
 def map_of(launch: Launch, kernel: Kernel) -> Map | None:
     """Match a launch as a map with one store per result; None if it is anything else.
 
     The offsets of the stores are not checked.
     """
     *bound, loop = kernel.body
-    if not kernel.is_plain or not isinstance(loop, Loop) or loop.kind not in _LANES or loop.sums:
+    if not may_be_map(kernel) or not isinstance(loop, Loop):
         return None
     lets = tuple(statement for statement in bound if isinstance(statement, Let))
     if len(lets) < len(bound) or not all(isinstance(s, Let | Store) for s in loop.body):

@@ -16,6 +16,7 @@ from pathlib import Path
 import hlo
 from backend_c.ir.settings import Settings
 from backend_c.native.cache import PROGRAM, Cache, found, publish, workspace
+from backend_c.native.early_objects import EarlyObjects
 from backend_c.native.executable import CallableProgram
 from backend_c.native.generator_digest import generator_digest, is_as_loaded
 from backend_c.native.libraries import build
@@ -66,24 +67,30 @@ def built_program(
     settings: Settings,
     compiler: Compiler,
     cache: Cache,
-    render: Callable[[], Program],
+    render: Callable[[Callable[[str, str], object]], Program],
 ) -> tuple[Path, CallableProgram]:
     """Return a module's library, and what calls of it need: as kept, else rendered and compiled.
 
-    ``render`` verifies, lowers and renders the module; what it raises is raised, as is build's
+    ``render`` verifies, lowers and renders the module, and calls what it is given with the name and
+    text of each unit that it has rendered before all are; what it raises is raised, as is build's
     ToolchainError. The library of a module that is new may be in the cache, too: its key is the C.
     """
-    if not is_as_loaded():
-        program = render()
-        return build(program.sources, compiler, cache), program
-    key = _key(module, settings, compiler, cache)
-    kept = _kept(cache, key, lambda: render().sources)
-    if kept is not None:
+    key = _key(module, settings, compiler, cache) if is_as_loaded() else None
+    kept = key and _kept(cache, key, lambda: render(_ignored).sources)
+    if kept:
         return kept
-    program = render()
-    library = build(program.sources, compiler, cache)
-    _keep(cache, key, library, program)
+    # A module of large constants is not kept, but its library may be there.
+    is_new = sum(map(len, _constants(module))) <= _MOST
+    with EarlyObjects(compiler, cache) as early:
+        program = render(early.give if is_new else _ignored)
+        library = build(program.sources, compiler, cache, early)
+    if key:
+        _keep(cache, key, library, program)
     return library, program
+
+
+def _ignored(name: str, text: str) -> None:
+    """Do nothing with a unit."""
 
 
 def _key(module: Module, settings: Settings, compiler: Compiler, cache: Cache) -> str:
@@ -126,13 +133,18 @@ def module_digest(module: Module) -> str:
     """Hash a module without where it comes from: metadata, tables of locations, the positions in
     its text. Other annotations stay: a custom call may read its ``backend_config``."""
     hashed = hashlib.sha256(hlo.format(_without_locations(module), large_constants=False).encode())
+    for part in _constants(module):
+        hashed.update(part)
+    return hashed.hexdigest()
+
+
+def _constants(module: Module) -> Iterator[bytes]:
+    """Yield the bytes of a module's constants, array by array."""
     for computation in module.computations:
         for instruction in computation.instructions:
             literal = instruction.attributes.get("literal")
             if isinstance(literal, Literal):
-                for part in _bytes(literal):
-                    hashed.update(part)
-    return hashed.hexdigest()
+                yield from _bytes(literal)
 
 
 def _without_locations(module: Module) -> Module:

@@ -222,19 +222,58 @@ def links(command: Sequence[str], flags: Sequence[str]) -> bool:
 
 def run(words: Sequence[str], directory: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run a process to its end; a command that cannot start counts as one that failed."""
-    environ = {**os.environ, "LC_ALL": "C"}  # messages in English: `error:` is looked for
     try:
         return subprocess.run(
             words, capture_output=True, text=True, errors="replace", check=False,
-            cwd=directory, env=environ, stdin=subprocess.DEVNULL,
+            cwd=directory, env=_environ(), stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except OSError as error:
         return subprocess.CompletedProcess(words, 127, "", f"error: {words[0]}: {error.strerror}")
 
 
+def _environ() -> dict[str, str]:
+    """Return the environment of a compiler: its messages are English, as `error:` is looked for."""
+    return {**os.environ, "LC_ALL": "C"}
+
+
+class Compiling:
+    """A compiler that compiles one translation unit in a directory, which was :func:`written`,
+    while this process goes on; its messages go to a file there."""
+
+    def __init__(self, unit: str, compiler: Compiler, directory: str) -> None:
+        self._compiler, self._words = compiler, _words_for(unit, compiler)
+        self.made = Path(directory) / _object_name(unit)
+        self._told = self.made.with_suffix(".messages")
+        try:
+            with self._told.open("wb") as told:
+                self._process = subprocess.Popen(
+                    self._words, stdout=told, stderr=subprocess.STDOUT,
+                    cwd=directory, env=_environ(), stdin=subprocess.DEVNULL,
+                )  # fmt: skip
+        except OSError as error:
+            raise ToolchainError(f"{self._words[0]} does not start: {error.strerror}") from None
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the process has not ended."""
+        return self._process.poll() is None
+
+    def end(self) -> Path:
+        """Wait for the object; return its path. Raises ToolchainError if there is none."""
+        status = self._process.wait()
+        told = self._told.read_text("utf-8", errors="replace")
+        require(subprocess.CompletedProcess(self._words, status, "", told), self._compiler)
+        return self.made
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+
+
 def objects(sources: Mapping[str, str], compiler: Compiler, directory: str) -> list[str]:
     """Compile translation units in a directory, in parallel; return the names of the objects."""
-    units = _written(sources, directory)
+    units = written(sources, directory)
     with workers() as mapped:
         return list(mapped(lambda unit: _compile(unit, compiler, directory), units))
 
@@ -253,11 +292,11 @@ def workers() -> Iterator[Callable[[Callable[[T], str], Iterable[T]], Iterator[s
 def build_in(directory: str, sources: Mapping[str, str], compiler: Compiler) -> Path:
     """Compile a library into a directory by one command, without a cache."""
     words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-shared", "-o", "library.so"]
-    require(run([*words, *_written(sources, directory)], directory), compiler)
+    require(run([*words, *written(sources, directory)], directory), compiler)
     return Path(directory) / "library.so"
 
 
-def _written(sources: Mapping[str, str], directory: str) -> list[str]:
+def written(sources: Mapping[str, str], directory: str) -> list[str]:
     """Write the sources; return the names of the translation units."""
     try:
         for name, text in sources.items():
@@ -269,11 +308,19 @@ def _written(sources: Mapping[str, str], directory: str) -> list[str]:
 
 def _compile(unit: str, compiler: Compiler, directory: str) -> str:
     """Compile one translation unit; return the name of the object file."""
-    made = unit.removesuffix(".c") + ".o"
+    require(run(_words_for(unit, compiler), directory), compiler)
+    return _object_name(unit)
+
+
+def _words_for(unit: str, compiler: Compiler) -> list[str]:
+    """Return the command that compiles one translation unit."""
     # -pipe: the assembler runs beside the compiler, 5 ms of 120.
-    words = [*compiler.command, *compiler.flags, "-pipe", f"-I{RUNTIME}", "-c", unit, "-o", made]
-    require(run(words, directory), compiler)
-    return made
+    words = [*compiler.command, *compiler.flags, "-pipe", f"-I{RUNTIME}", "-c"]
+    return [*words, unit, "-o", _object_name(unit)]
+
+
+def _object_name(unit: str) -> str:
+    return unit.removesuffix(".c") + ".o"
 
 
 def require(process: subprocess.CompletedProcess[str], compiler: Compiler) -> None:

@@ -1,4 +1,4 @@
-"""Render the kernels of plans, and share one C function between kernels of equal text."""
+"""Render kernels, and share one C function between those of equal text."""
 
 from __future__ import annotations
 
@@ -24,22 +24,27 @@ _MOST_OF_A_GRID = 2**30
 
 
 class DistinctKernels:
-    """Name distinct kernels ``kernel_0``, …, in order of first use; ``body`` renders statements."""
+    """Name distinct kernels ``kernel_0``, …, as they are met; ``body`` renders statements."""
 
     def __init__(self, dialect: Dialect, body: type[Body] = Body) -> None:
         self.dialect, self._body = dialect, body
         self._names: dict[str, str] = {}  # by text, without marks
         self._marked: dict[str, str] = {}  # text with marks, if the body has them, by name
+        self._met: dict[int, tuple[Kernel, str]] = {}  # kernels and their names, by identity
+
+    def name(self, kernel: Kernel) -> str:
+        """Return the C function's name of a kernel, which is rendered the first time."""
+        # Rendered under a placeholder: texts, and so kernels, are equal but for the name.
+        met = self._met.get(id(kernel))
+        if met is None:
+            met = self._met[id(kernel)] = kernel, self._named(self._text(kernel))
+        return met[1]
 
     def names(self, plan: Plan) -> tuple[str, ...]:
         """Return the C function's name of each of a plan's kernels, in order."""
-        # Rendered under a placeholder: texts, and so kernels, are equal but for the name, which is
-        # given to the first of them in plan order.
-        by_kernel = {id(kernel): kernel for kernel in plan.kernels}  # a kernel may be there often
-        names = {n: self._name(self._text(kernel)) for n, kernel in by_kernel.items()}
-        return tuple(names[id(kernel)] for kernel in plan.kernels)
+        return tuple(map(self.name, plan.kernels))
 
-    def _name(self, text: str) -> str:
+    def _named(self, text: str) -> str:
         """Return the name of the kernel with this text; with the marks of all such kernels, which
         do not decide whether two are equal."""
         plain, _ = unmarked(text)
@@ -63,6 +68,6 @@ class DistinctKernels:
             kernel = with_narrow_indices(kernel, _MOST_OF_A_GRID)
         return kernel_text(kernel, "@", self.dialect, self._body)
 
-    def texts(self) -> dict[str, str]:
-        """Return the text of each distinct kernel, by name."""
-        return {name: text.replace("@", name, 1) for name, text in self._marked.items()}
+    def text(self, name: str) -> str:
+        """Return the text of a kernel by its name."""
+        return self._marked[name].replace("@", name, 1)

@@ -27,9 +27,9 @@ from backend_c.lower.plan import (
 )
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.distinct_kernels import DistinctKernels
-from backend_c.render.elementary_functions import definitions
+from backend_c.render.early_units import EarlyUnits, unit_text
 from backend_c.render.entry_point import EntryPoint
-from backend_c.render.statements import LAUNCH_BOUNDS, Body
+from backend_c.render.statements import LAUNCH_BOUNDS
 from backend_c.render.timers import DEFINITIONS, Timers, count
 from hlo.types import ArrayShape, ElementType, element_type_of
 
@@ -52,7 +52,6 @@ _PARALLEL = "#pragma omp parallel"
 _SHORT_UNIT, _UNIT = 3_000, 12_000
 _UNITS = 8  # at most: more than most machines compile at a time
 _INDENT = "    "
-_SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another unit calls
 
 
 class Place(NamedTuple):
@@ -97,21 +96,32 @@ def render_plan(
     workspace: Workspace | None = None,
     *,
     timed: bool = False,
-    body: type[Body] = Body,
+    kernels: DistinctKernels | None = None,
     at_a_time: int = 1,
+    early: EarlyUnits | None = None,
 ) -> Program:
     """Render a plan; ``workspace`` is its allocation, by default the densest known.
 
-    ``timed``: the entry times its steps (:mod:`backend_c.render.timers`). ``body`` renders the
-    statements of kernels. ``at_a_time``: the units that will be compiled at a time; of a short
-    program there are no more.
+    ``timed``: the entry times its steps (:mod:`backend_c.render.timers`). ``kernels`` renders
+    kernels, some of which it may have met. ``at_a_time``: the units that will be compiled at a
+    time; of a short program there are no more. ``early``: units that there are already, in place
+    of ``kernels``.
     """
-    kernels = DistinctKernels(dialect, body)
+    if early is not None:
+        kernels = early.kernels
+    kernels = kernels or DistinctKernels(dialect)
     allocate = buffers.allocate_tightly if dialect is EMBEDDED else buffers.allocate
     program, entry = _rendered(plan, kernels, workspace or allocate(plan), timed=timed)
     entry = f"{ENTRY} {entry}" if dialect.has_entry else _started([plan])
     entry = f"{DEFINITIONS}\n{entry}" if timed else entry
-    return replace(program, sources=_units(kernels.texts(), entry, dialect, at_a_time))
+    sources = _units(_texts([program], kernels), entry, dialect, at_a_time, early=early)
+    return replace(program, sources=sources)
+
+
+def _texts(programs: Sequence[Program], kernels: DistinctKernels) -> dict[str, str]:
+    """Return the text of each kernel that programs call, by name."""
+    names = dict.fromkeys(name for program in programs for name in program.kernel_names)
+    return {name: kernels.text(name) for name in names}
 
 
 def render_plans(
@@ -122,8 +132,9 @@ def render_plans(
     """Render several plans as one translation unit, for which a compiler is started once."""
     kernels = DistinctKernels(dialect)
     rendered = [_rendered(plan, kernels, allocate(plan)) for plan in plans]
+    texts = _texts([program for program, _ in rendered], kernels)
     if not dialect.has_entry:
-        sources = _units(kernels.texts(), _started(plans), dialect, 1, most=1)
+        sources = _units(texts, _started(plans), dialect, 1, most=1)
         return [replace(one, sources=sources) for one, _ in rendered]
     entries = [
         f"static void hlo_entry_{n}{_PARAMETERS} {entry}" for n, (_, entry) in enumerate(rendered)
@@ -131,7 +142,7 @@ def render_plans(
     names = "".join(f"{_INDENT}hlo_entry_{n},\n" for n in range(len(rendered)))
     table = f"void (*const hlo_entries[]){_PARAMETERS}"
     table = f"{table} = {{\n{names}}};\n"
-    sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, 1, most=1)
+    sources = _units(texts, "\n".join([*entries, table]), dialect, 1, most=1)
     return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(rendered)]
 
 
@@ -223,31 +234,28 @@ def _pointer(place: Place) -> str:
 
 
 def _units(
-    texts: Mapping[str, str], entry: str, dialect: Dialect, at_a_time: int, most: int = _UNITS
+    texts: Mapping[str, str],
+    entry: str,
+    dialect: Dialect,
+    at_a_time: int,
+    most: int = _UNITS,
+    early: EarlyUnits | None = None,
 ) -> dict[str, str]:
-    """Group kernels into translation units of similar size; the last one has the entry.
-
-    Units are compiled in parallel. Kernels that another unit calls have hidden visibility instead
-    of being static.
-    """
+    """Group kernels that are in no early unit into translation units of similar size, which are
+    compiled in parallel; the last one has the entry."""
+    units = dict(early.texts) if early else {}
+    rest = {n: text for n, text in texts.items() if not early or n not in early.names}
     # Only OpenMP C is compiled by us, in parallel units; other targets are one file.
-    groups = [list(texts.values())]
+    groups = [list(rest.values())]
     if dialect is OPENMP:
-        groups = _groups(texts, len(entry), at_a_time, most)
-    heads = "".join(_prototype(text) for text in texts.values()) if len(groups) > 1 else ""
-    units = {}
+        groups = _groups(rest, len(entry), at_a_time, most)
+    is_alone = len(units) + len(groups) == 1
+    heads = "" if is_alone else "".join(map(_prototype, texts.values()))
     for number, group in enumerate(groups):
         body = "\n".join(group)
         if number == len(groups) - 1:
             body = f"{heads}\n{body}\n{entry}"
-        functions = definitions(body, dialect)
-        blocks = (_prologue(dialect, functions + body), functions, body)
-        units[f"unit_{number}{dialect.suffix}"] = "\n".join(filter(None, blocks))
-    if len(groups) > 1:
-        units = {
-            name: text.replace(f"\n{dialect.kernel} kernel_", f"\n{_SHARED} kernel_")
-            for name, text in units.items()
-        }
+        units[f"unit_{len(units)}{dialect.suffix}"] = unit_text(body, dialect, is_alone=is_alone)
     return units
 
 
@@ -264,14 +272,6 @@ def _groups(texts: Mapping[str, str], entry: int, at_a_time: int, most: int) -> 
         chosen[name] = shortest
         sizes[shortest] += len(texts[name])
     return [[texts[name] for name in texts if chosen[name] == place] for place in range(number)]
-
-
-def _prologue(dialect: Dialect, code: str) -> str:
-    """Render the includes that a unit's code needs."""
-    # A name may be found within another: a header too many costs time, one too few an error.
-    needed = [header for header, name in dialect.includes if name in code]
-    includes = "".join(f'#include "{header}"\n' for header in needed)
-    return f"{includes}\n{dialect.prologue}"
 
 
 def _prototype(text: str) -> str:

@@ -59,7 +59,7 @@ def without_rendering(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("rendered")
 
-    monkeypatch.setattr("backend_c.pipeline.render_plan", refused)
+    monkeypatch.setattr("backend_c.programs.render_plan", refused)
 
 
 @pytest.mark.usefixtures("without_rendering")

@@ -21,9 +21,10 @@ import hlo
 from backend_c.ir.settings import Settings
 from backend_c.native import cache as cache_module
 from backend_c.native.cache import Cache, default_directory, open_cache, publish, workspace
-from backend_c.native.libraries import build, headers_read
+from backend_c.native.libraries import build
 from backend_c.native.linked_runtime import linked_headers
 from backend_c.native.toolchain import Compiler, build_in, find_compiler, is_gcc, known_compiler
+from backend_c.native.unit_objects import headers_read
 from backend_c.pipeline import lowered
 from backend_c.probe.questions import questions
 from backend_c.render.dialect import OPENMP
