@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import interp
 import pages
 from hlo.errors import Error
-from hlo.values import Value, arrays_of
+from hlo.values import Value
 from hlo_oracle import peer_verdicts
 from hlo_oracle.loading.programs import Program
 from hlo_oracle.peer_verdicts import Examination, Peer, Run
@@ -67,7 +67,7 @@ def _judged(
     inner, nested = between
     why = examined.open_why
     if why is None and (nested.first or any(x.verdict.counts[OUTSIDE] for x in inner)):
-        why = left_open(program.module, [*arrays_of(arguments)])
+        why = left_open(program.module, arguments)
     if why is not None:
         lines = [f"the result is open: {why}"]
         values = nested.undecided().values

@@ -206,14 +206,14 @@ def examined(
     from fuzz.judge.undefined_behaviour import damaging, left_open, undefined
 
     arrays = list(arrays_of(values))
-    why = damaging(module, arrays)
+    why = damaging(module, values)
     if why is not None:
         return Examination(refused=f"the program means nothing: {why}")
     answer, instead = run(text, arrays), None
     if answer.error is not None and equivalent is not None:
         module, answer, instead = _asked_again(run, module, arrays, answer, equivalent)
     if answer.crash is not None:
-        why = undefined(module, arrays)
+        why = undefined(module, values)
         if why is not None:
             return Examination(refused=f"the program means nothing: {why}")
         return Examination(crash=_first_line(answer.crash))
@@ -223,10 +223,10 @@ def examined(
     judging = Judge(module, values, right, peer=budget, seed=seed, trials=TRIALS)
     found = judging.judged(answer.outputs, lambda module: run(hlo.format(module), arrays).outputs)
     # Whether several results are right is asked only where one seems wrong.
-    why = left_open(module, arrays) if _is_wrong(found) else None
+    why = left_open(module, values) if _is_wrong(found) else None
     openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
     opened = tuple(map(str, openings[:_MOST_LINES]))
-    disorder = undefined(module, arrays) if found.counts.get(UNDETERMINED) else None
+    disorder = undefined(module, values) if found.counts.get(UNDETERMINED) else None
     opened = opened if disorder is None else (disorder, *opened)
     return Examination(answer.compile, answer.run, found, why, opened, instead=instead)
 

@@ -16,7 +16,7 @@ from hlo.bit_equality import differences
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
 from hlo.types import C64, PRED, ArrayShape, is_bounded
-from hlo.values import Array
+from hlo.values import Array, Value
 from hlo.walk import Callee, Op, column
 from interp.bounded_arrays import any_bounds
 from interp.evaluator import Evaluation
@@ -27,29 +27,29 @@ from interp.windows import positions
 _FUEL = 1 << 18
 
 
-def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
+def undefined(module: Module, arguments: Sequence[Value]) -> str | None:
     """Return why a program is undefined for its arguments, and at which instruction, or None: a
     comparator that is no strict weak order, a size below 0 or above the bound, a dynamic-reshape to
     another number of elements."""
-    return _first_of(_MEANINGLESS, module, arrays)
+    return _first_of(_MEANINGLESS, module, arguments)
 
 
-def damaging(module: Module, arrays: Sequence[Any]) -> str | None:
+def damaging(module: Module, arguments: Sequence[Value]) -> str | None:
     """Return why a program may damage the process that runs it, or never end, as :func:`undefined`
     does, or None. A sort with NaN that is level with all numbers gives some order of them."""
-    return _first_of(_DAMAGING, module, arrays)
+    return _first_of(_DAMAGING, module, arguments)
 
 
-def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
+def left_open(module: Module, arguments: Sequence[Value]) -> str | None:
     """Return why a program has several right results beyond rounding and order, or None: a fold
     whose init is no identity (it may be used several times), a pred with bits other than 0 and 1,
     the elements by which an array grows, operands of different sizes in dimensions that have to
     agree, f64 operands converted to c64 before or after a dot, elements gathered from slices that
     have none, layouts that a bitcast reads and the text does not say."""
-    return layouts_left_open(module) or _first_of(_OPEN, module, arrays)
+    return layouts_left_open(module) or _first_of(_OPEN, module, arguments)
 
 
-def _first_of(checks: Checks, module: Module, arrays: Sequence[Any]) -> str | None:
+def _first_of(checks: Checks, module: Module, arguments: Sequence[Value]) -> str | None:
     watched = {name: check for name, check in checks.items() if _has(module, name)}
     tells_sizes = checks is _OPEN and any_bounds(module)
     if not watched and not tells_sizes:
@@ -62,7 +62,7 @@ def _first_of(checks: Checks, module: Module, arrays: Sequence[Any]) -> str | No
         ops[name] = Op(_watched(op.function, check, found, at), op.given, op.home)
     tell = found.append if tells_sizes else None
     with suppress(Error):
-        Evaluation(module, _FUEL, ops=ops, tell_open=tell, observer=at).result(arrays)
+        Evaluation(module, _FUEL, ops=ops, tell_open=tell, observer=at).result(arguments)
     return found[0] if found else None  # also if the program went no further
 
 

@@ -313,3 +313,33 @@ def test_xla_takes_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["check", "--no-c", "--against", "xla", str(program)]) == 0
     told = capsys.readouterr().out
     assert "equal: elements 6 equal" in told and "judged without fusions" in told
+
+
+# Its reduction is watched for an init that is no identity, where one result seems wrong.
+_TUPLE = """HloModule pair
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY main {
+  p = (f32[], f32[4]) parameter(0)
+  init = f32[] get-tuple-element(p), index=0
+  x = f32[4] get-tuple-element(p), index=1
+  ROOT r = f32[] reduce(x, init), dimensions={0}, to_apply=add
+}
+"""
+
+
+@pytest.mark.parametrize("init", [0, 1])
+def test_a_wrong_result_of_a_program_of_a_tuple_is_judged(
+    init: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is open was asked of the arrays of the tuple as if they were the parameters."""
+    given = Answer((np.float32(99) * np.ones((), np.float32),))
+    peer = Peer(lambda timeout: Fake(given), XLA_CPU, ("numpy",), "")  # type: ignore[arg-type, return-value]
+    monkeypatch.setitem(peer_verdicts.PEERS, "fake", peer)
+    module, value = hlo.parse(_TUPLE), (np.full((), init, np.float32), X)
+    exact = interp.evaluate(module, value)
+    found = judge("fake", module, _TUPLE, (value,), exact=exact, seed=0)
+    assert bool(found.outside) == (init == 0), "an init of 1 may be added several times"
