@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import hlo
+from fuzz.peers.jaxlib_modules import compiler_name
 from fuzz.peers.plugin import Plugin, is_plugin, parsed
 from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
@@ -89,8 +90,9 @@ def peer(name: str) -> Peer:
 
 
 def title(name: str) -> str:
-    """Name a peer in a sentence: a command or a plugin as it is given."""
-    return PEERS[name].budget.name if name in PEERS else name
+    """Name a peer in a sentence: XLA with the version of jaxlib, a command or a plugin as it is
+    given."""
+    return compiler_name() if name in PEERS else name
 
 
 def label(name: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +21,14 @@ from hlo.errors import Error
 
 # For processes that import them before they are forked, as far as they are there.
 PRELOADED = ("jaxlib._hlo", "jaxlib._jax", "jaxlib.xla_extension")
+
+
+def compiler_name() -> str:
+    """Name the compiler: XLA:CPU with the version of jaxlib that it is in."""
+    try:
+        return f"XLA:CPU of jaxlib {version('jaxlib')}"
+    except PackageNotFoundError:
+        return "XLA:CPU"
 
 
 @cache

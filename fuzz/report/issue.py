@@ -10,6 +10,7 @@ from pathlib import Path
 
 import hlo
 from fuzz.judge.failure import CRASH, HANG, Failure, Judged
+from fuzz.peers.jaxlib_modules import compiler_name
 from fuzz.peers.plugin import is_plugin, parsed
 from fuzz.report.evidence import elements, listed
 from fuzz.report.jax_line import SETUP, line
@@ -75,7 +76,7 @@ def _compiler(judged: Judged) -> str:
     """Name the compiler; a plugin or a command by its file."""
     command = judged.command
     if command is None:
-        return judged.budget.name
+        return compiler_name()
     path = parsed(command).path if is_plugin(command) else shlex.split(command)[0]
     return Path(path).name
 

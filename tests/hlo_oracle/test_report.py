@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -150,8 +151,8 @@ ENTRY main {
 @pytest.mark.parametrize(
     ("function", "status", "said"),
     [
-        ("exponential(x)", 0, "nothing is wrong with what XLA:CPU 0.10 makes of it"),
-        ("mulhi(x, x)", 2, "XLA:CPU 0.10 does not take it: "),
+        ("exponential(x)", 0, "nothing is wrong with what XLA:CPU of jaxlib {} makes of it"),
+        ("mulhi(x, x)", 2, "XLA:CPU of jaxlib {} does not take it: "),
     ],
 )
 def test_nothing_is_wrong(
@@ -162,7 +163,7 @@ def test_nothing_is_wrong(
     (tmp_path / "p.hlo").write_text(text.replace("f32", "s64") if "mulhi" in function else text)
     assert main(["report", str(tmp_path / "p.hlo")]) == status
     told = capsys.readouterr()
-    assert f"p.hlo: {said}" in (told.err if status else told.out)
+    assert f"p.hlo: {said.format(version('jaxlib'))}" in (told.err if status else told.out)
     assert [path.name for path in tmp_path.iterdir()] == ["p.hlo"]
 
 

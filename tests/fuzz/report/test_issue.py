@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ _X = np.array([1, 2], np.int32)
 @pytest.mark.parametrize(
     ("command", "budget", "name"),
     [
-        (None, XLA_CPU, "XLA:CPU 0.10"),
+        (None, XLA_CPU, f"XLA:CPU of jaxlib {version('jaxlib')}"),
         ("pjrt:/opt/vendor/chip.so,memory=0.5", UNKNOWN, "chip.so"),
         ("'/opt/my tools/compiler' -O2", UNKNOWN, "compiler"),
     ],
