@@ -21,7 +21,6 @@ def snippets() -> str:
     return "\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.skipif(not has_c_compiler(), reason="compiles C")
 @pytest.mark.parametrize(
     ("session", "platforms", "arguments"),
