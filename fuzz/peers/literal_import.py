@@ -13,6 +13,7 @@ import re
 from typing import NamedTuple
 
 from fuzz.peers.jaxlib_modules import of_hlo, of_mlir
+from fuzz.peers.negative_zeros import with_signed_zeros
 
 Sizes = tuple[int, ...]
 
@@ -46,7 +47,7 @@ def imported(text: str) -> str:
 
 
 def _import(text: str) -> str:
-    proto = of_hlo().hlo_module_from_text(text).as_serialized_hlo_module_proto()
+    proto = of_hlo().hlo_module_from_text(with_signed_zeros(text)).as_serialized_hlo_module_proto()
     return str(of_mlir().mlir.xla_computation_to_mlir_module(of_hlo().XlaComputation(proto)))
 
 
