@@ -4,6 +4,7 @@ from fuzz.draw.patterns import (
     algebra,
     bitcasts,
     complexes,
+    constants,
     control,
     conversions,
     elementwise,
@@ -41,4 +42,5 @@ PATTERNS: Patterns = {
     **long_windows.PATTERNS,
     **complexes.PATTERNS,
     **bitcasts.PATTERNS,
+    **constants.PATTERNS,
 }

@@ -61,7 +61,7 @@ def test_a_text_without_an_end_stays_one() -> None:
 
 
 def test_an_infinite_quotient_has_the_sign_of_its_zero() -> None:
-    """As `hlo check` gave it, one of a dump was called a miscompilation."""
+    """`hlo check` called the sign that XLA gave for the text of a dump a miscompilation."""
     pytest.importorskip("jaxlib")
     text = """HloModule m
 ENTRY e {
