@@ -91,3 +91,19 @@ def test_signs_of_narrow_floats_are_not_rounded() -> None:
     text = "\n".join(["HloModule m", "ENTRY e {", *lines, "}"])
     words = [np.arange(1 << t.bits).astype(f"u{t.numpy.itemsize}").view(t.numpy) for t in types]
     assert_same_bits(text, *words)
+
+
+@pytest.mark.parametrize("name", ["s64", "u64", "s32", "u32", "u16"])
+def test_leading_zeros_beside_powers_of_two(name: str) -> None:
+    """A length that is found by converting to a float is not of the number that rounding makes."""
+    bits = int(name[1:])
+    numbers = [(1 << k) + d for k in range(bits + 1) for d in (-(1 << k // 2), -1, 0, 1)]
+    words = np.array([n % (1 << bits) for n in numbers], f"u{bits // 8}")
+    operand = words.view(ELEMENT_TYPES[name].numpy)
+    text = f"""HloModule m
+ENTRY e {{
+  x = {name}[{words.size}] parameter(0)
+  ROOT r = {name}[{words.size}] count-leading-zeros(x)
+}}
+"""
+    assert_same_bits(text, operand)
