@@ -27,6 +27,7 @@ from backend_c.kernels.parts.reduction.reordered_reduction import (
     ReorderedReduction,
     above_short_runs,
 )
+from backend_c.kernels.parts.reduction.short_row_folds import ShortRowFold
 from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.types import F64, ArrayShape
 from hlo.walk import Callee, called
@@ -69,6 +70,8 @@ def reduce(
     inputs, inits = operands[:arity], operands[arity:]
     if reordered := reduction.reordered():
         reordered.emit(write)
+    elif short := reduction.side_by_side():
+        short.emit(write)
     # Written out before ArgExtremum is asked: its search for the place of the extremum is a branch
     # and loads at computed places for each result, which take longer than a few comparisons.
     elif reduction.is_short and not reduction.is_exact_sum:
@@ -188,6 +191,15 @@ class _Reduction:
         steps = self.trip * len(self.to_apply.computation.instructions)
         few = self.trip <= WRITTEN_OUT and steps <= _MOST_STEPS and self._is_straight
         return is_static and few and self.scope.settings.has_lanes
+
+    def side_by_side(self) -> ShortRowFold | None:
+        """Return the fold along short rows, neighbouring ones in lanes; None of others."""
+        if self.is_exact_sum or not (self._is_straight and self.scope.settings.has_lanes):
+            return None
+        if self.reduced != [self.inputs[0].shape.rank - 1]:
+            return None
+        fold = ShortRowFold(self.scope, self.inputs, self.inits, self.to_apply)
+        return fold if fold.is_here else None
 
     @property
     def _is_straight(self) -> bool:

@@ -44,8 +44,8 @@ _INFIX = {
 # Infix on floats and complex; on integers only what cannot overflow.
 _FLOAT_INFIX = frozenset(("add", "subtract", "multiply", "divide"))
 _ROUNDED = _FLOAT_INFIX | {"negate", "sqrt", "remainder"}
-# Results that are operands, so that narrow floats need no rounding.
-_EXACT = frozenset(("maximum", "minimum", "abs"))
+# Results that are operands, or 1 and -1, so that narrow floats need no rounding.
+_EXACT = frozenset(("maximum", "minimum", "abs", "sign"))
 # What ``fast`` computes without pairs of floats (runtime/hlo_complex.h).
 _FAST_COMPLEX = {(name, one) for name in ("multiply", "divide", "abs") for one in (C64, C128)}
 # Types that `fast` computes in f32 (excess precision); of 8 bits and fewer each step is rounded.

@@ -128,7 +128,16 @@ HLO_FUNCTION uint32_t hlo_bit_length_uint32_t(uint32_t x) {
 #else
 HLO_BIT_LENGTH(uint32_t, 32)
 #endif
+#if HLO_VECTOR_UNIT && defined(__AVX512DQ__)
+/* The exponent of x as a double, which vectors of 64-bit integers become with AVX-512 alone. */
+HLO_FUNCTION uint64_t hlo_bit_length_uint64_t(uint64_t x) {
+    const int64_t positive = (int64_t)(x & ~(x >> 1));
+    const int64_t length = (int64_t)(hlo_bits_f64((double)positive) >> 52) - 1022;
+    return x >> 63 ? 64u : length > 0 ? (uint64_t)length : 0u;
+}
+#else
 HLO_BIT_LENGTH(uint64_t, 64)
+#endif
 
 /* ---- division: x / 0 = -1 (all ones), x % 0 = x, MIN / -1 = MIN, MIN % -1 = 0 ----
  * In Q, a float type: |lhs / rhs| is rounded by less than |lhs / rhs| 2^-p, p the bits of Q, which

@@ -21,11 +21,12 @@ from hlo.passes.loops.loop_invariants import loop_invariants
 from hlo.passes.loops.products_of_slices import products_of_slices
 from hlo.passes.loops.right_factors import right_factors
 from hlo.passes.loops.single_trips import single_trips
-from hlo.passes.merged_windows import merged_windows
 from hlo.passes.scatters import scatters
 from hlo.passes.simplify import simplify
 from hlo.passes.single_terms import single_terms
 from hlo.passes.transpositions.transposes import transposes
+from hlo.passes.windows.merged_windows import merged_windows
+from hlo.passes.windows.tiling_windows import tiling_windows
 
 PASSES: dict[str, Callable[[Module], Module]] = {
     "complex_functions": complex_functions,
@@ -40,6 +41,7 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "simplify": simplify,
     "single_terms": single_terms,
     "single_trips": single_trips,
+    "tiling_windows": tiling_windows,
     "transposes": transposes,
     "common_subexpressions": common_subexpressions,
     "products_of_slices": products_of_slices,
@@ -76,6 +78,7 @@ _BEFORE_FAST_FUSION = (
     "complex_functions",
     "complex_products",
     "complex_sums",
+    "tiling_windows",
     "merged_windows",
     *_BEFORE_LOOPS[2:],
     "products_of_slices",

@@ -25,6 +25,8 @@ _OF_EITHER: Mapping[str, _Formula] = {
     "power": formulas.power,
     "rsqrt": formulas.rsqrt,
     "sqrt": formulas.sqrt,
+    "tan": formulas.tan,
+    "tanh": formulas.tanh,
 }
 FORMULAS: Mapping[ElementType, Mapping[str, _Formula]] = {
     C64: {
@@ -36,13 +38,14 @@ FORMULAS: Mapping[ElementType, Mapping[str, _Formula]] = {
         "logistic": formulas.logistic,
         "sine": partial(formulas.sine, hyperbolic=formulas.of_c64),
         "sinh": partial(formulas.sinh, hyperbolic=formulas.of_c64),
-        "tan": formulas.tan,
-        "tanh": formulas.tanh,
     },
     C128: {
         **_OF_EITHER,
         "cosh": formulas.cosh,
         "cosine": formulas.cosine,
+        "exponential-minus-one": formulas.exponential_minus_one_of_c128,
+        "log-plus-one": formulas.log_plus_one_of_c128,
+        "logistic": formulas.logistic_of_c128,
         "sign": formulas.sign,
         "sine": formulas.sine,
         "sinh": formulas.sinh,

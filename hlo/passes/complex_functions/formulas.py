@@ -18,6 +18,8 @@ from hlo.passes.complex_functions.reals import Real
 _INFINITY = math.inf
 # cosh(y) is e**|y| / 2 from here on, and so is |sinh(y)|.
 _FAR = 20.0
+# e**x - 1 is e**x from here on.
+_GROWN = 40.0
 # e**y of c64 is infinite, and of f64 finite, from here on.
 _FAR_OF_C64 = 700.0
 # Beyond these magnitudes squares are scaled.
@@ -230,6 +232,24 @@ def exponential_minus_one(z: Parts) -> Parts:
     return Parts(is_real.chosen(grown, real), is_real.chosen(y, imag))
 
 
+def exponential_minus_one_of_c128(z: Parts) -> Parts:
+    """Write (e**x - 1) cos y - 2 sin(y / 2)**2 + i e**x sin y; from x = _GROWN on e**z.
+
+    No term is much larger than the result, so that what they cancel is small beside it.
+    """
+    x, y = z
+    is_far = x > _GROWN
+    near, far = is_far.chosen(0.0, x), exponential(z)
+    grown, half = near.by("exponential-minus-one"), (y * 0.5).by("sine")
+    real = grown * y.by("cosine") - (half * 2.0) * half
+    imag = (grown + 1.0) * y.by("sine")
+    is_real = y.equals(0.0)
+    return Parts(
+        is_far.chosen(far.real, is_real.chosen(grown, real)),
+        is_real.chosen(y, is_far.chosen(far.imag, imag)),
+    )
+
+
 def log_plus_one(z: Parts) -> Parts:
     """Write log(1 + (x (2 + x) + y**2)) / 2 + i atan2(y, 1 + x), of c64.
 
@@ -242,6 +262,20 @@ def log_plus_one(z: Parts) -> Parts:
     near = more.by("log-plus-one")
     twice = (more < -0.5).chosen((above * above + y * y).by("log"), near)
     return Parts(twice * 0.5, x.writer.apply("atan2", y, above))
+
+
+def log_plus_one_of_c128(z: Parts) -> Parts:
+    """Write log(1 + (x (2 + x) + y**2)) / 2 + i atan2(y, 1 + x) as long as 1 + z is about as large
+    as 1, and log(1 + z) elsewhere, where 1 + x keeps all that matters.
+
+    What x (2 + x) and y**2 cancel is small beside y, which the imaginary part is as large as.
+    """
+    x, y = z
+    found = log(Parts(x + 1.0, y))
+    square = x * (x + 2.0)
+    more = y.equals(0.0).chosen(square, square + y * y)
+    is_near = (more > -0.5) & (more < 1.0)
+    return Parts(is_near.chosen(more.by("log-plus-one") * 0.5, found.real), found.imag)
 
 
 def logistic(z: Parts) -> Parts:
@@ -258,8 +292,27 @@ def logistic(z: Parts) -> Parts:
     return Parts(real / below, s / below)
 
 
+def logistic_of_c128(z: Parts) -> Parts:
+    """Write 1 / (1 + e**-z).
+
+    With e = e**-|x|, k = e - 1 and c = cos(y / 2) the square of |1 + e**-z| is, for x >= 0,
+    k**2 + 4 e c**2, a sum that cancels nothing beside a pole. The result by that is
+    2 e c**2 - k + i e sin y for x >= 0, and e (2 c**2 + k) + i e sin y for x < 0.
+    """
+    x, y = z
+    size = -abs(x)
+    e, k = size.by("exponential"), size.by("exponential-minus-one")
+    half = y * 0.5
+    c = half.by("cosine")
+    square = (c * 2.0) * c
+    grown = e * square
+    below = k * k + (grown + grown)
+    real = (x < 0.0).chosen(e * (square + k), grown - k)
+    return Parts(real / below, (e * y.by("sine")) / below)
+
+
 def tanh(z: Parts) -> Parts:
-    """Write the hyperbolic tangent, of c64, by k = e**(-2 |x|) - 1, which is small beside a pole:
+    """Write the hyperbolic tangent by k = e**(-2 |x|) - 1, which is small beside a pole:
 
     (-k (2 + k) + i 4 (1 + k) sin y cos y) / (k**2 + 4 (1 + k) cos(y)**2), for x >= 0.
     """
@@ -273,6 +326,6 @@ def tanh(z: Parts) -> Parts:
 
 
 def tan(z: Parts) -> Parts:
-    """Write tan(z) = -i tanh(i z), of c64."""
+    """Write tan(z) = -i tanh(i z)."""
     imag, real = tanh(Parts(z.imag, z.real))
     return Parts(real, imag)

@@ -5,6 +5,8 @@ import pytest
 from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
+from hlo.types import ELEMENT_TYPES
+
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
 
@@ -74,3 +76,34 @@ ENTRY e {{
     r = rng.integers(0, 2**width, 400, dtype=np.uint64).astype(f"u{width // 8}")
     r[3] = 0
     assert_same_bits(text, x, r)
+
+
+def test_signs_of_narrow_floats_are_not_rounded() -> None:
+    """Every type has 1 and, if it has negative numbers, -1: so it is of every word."""
+    types = [t for t in ELEMENT_TYPES.values() if t.is_float and t.bits < 32]
+    shapes = [f"{t.name}[{1 << t.bits}]" for t in types]
+    lines, results = list[str](), list[str]()
+    for number, shape in enumerate(shapes):
+        lines.append(f"  x.{number} = {shape} parameter({number})")
+        lines.append(f"  sign.{number} = {shape} sign(x.{number})")
+        results.append(f"sign.{number}")
+    lines.append(f"  ROOT r = ({', '.join(shapes)}) tuple({', '.join(results)})")
+    text = "\n".join(["HloModule m", "ENTRY e {", *lines, "}"])
+    words = [np.arange(1 << t.bits).astype(f"u{t.numpy.itemsize}").view(t.numpy) for t in types]
+    assert_same_bits(text, *words)
+
+
+@pytest.mark.parametrize("name", ["s64", "u64", "s32", "u32", "u16"])
+def test_leading_zeros_beside_powers_of_two(name: str) -> None:
+    """A length that is found by converting to a float is not of the number that rounding makes."""
+    bits = int(name[1:])
+    numbers = [(1 << k) + d for k in range(bits + 1) for d in (-(1 << k // 2), -1, 0, 1)]
+    words = np.array([n % (1 << bits) for n in numbers], f"u{bits // 8}")
+    operand = words.view(ELEMENT_TYPES[name].numpy)
+    text = f"""HloModule m
+ENTRY e {{
+  x = {name}[{words.size}] parameter(0)
+  ROOT r = {name}[{words.size}] count-leading-zeros(x)
+}}
+"""
+    assert_same_bits(text, operand)

@@ -11,7 +11,7 @@ import hlo
 import interp
 from hlo.bit_equality import differences
 from hlo.module import Module
-from hlo.passes.merged_windows import merged_windows
+from hlo.passes.windows.merged_windows import merged_windows
 
 
 def _module(dims: tuple[int, ...], window: str, operation: str = "add") -> Module:

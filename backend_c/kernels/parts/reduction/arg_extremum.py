@@ -45,6 +45,18 @@ class Choice:
     operation: str  # maximum or minimum
     is_last_value: bool
 
+    def is_better(self, value: Expr, other: Expr) -> Expr:
+        """Compare two values; NaN is better than any number, and than no NaN."""
+        operation = "compare-GT" if self.operation == "maximum" else "compare-LT"
+        better = apply(operation, value, other, type=PRED)
+        if not value.type.is_float:
+            return better
+        none, some = (
+            apply(f"compare-{direction}", one, one, type=PRED)
+            for direction, one in (("NE", value), ("EQ", other))
+        )
+        return apply("or", better, apply("and", none, some, type=PRED), type=PRED)
+
 
 def choice_of(computation: Computation) -> Choice | None:
     """Recognise a computation on two (value, index) pairs as argmax or argmin; None if it is
@@ -124,6 +136,16 @@ def is_iota(scope: Scope, operand: Element, dimension: int) -> bool:
         return value == index[dimension]
 
 
+def in_memory(scope: Scope, values: Element) -> Element:
+    """Return an operand that is cheap to read twice: values that are computed, from scratch."""
+    if values.array is not None:
+        return values
+    array = scope.scratch(values.shape.element_type, values.shape.elements, frozen=True)
+    with nest.split(scope, values.shape.dims) as index:
+        scope.store(array, ix.linearize(index, values.shape.dims), values.at(*index))
+    return array_reader(array, values.shape)
+
+
 def _counts_to(element_type: ElementType, most: int) -> bool:
     """Return whether a type has all integers from 0 to ``most``."""
     if element_type.is_integer:
@@ -165,7 +187,7 @@ class ArgExtremum:
 
     def emit(self, write: Writer) -> None:
         """Write the loops of all results."""
-        whole = replace(self, inputs=(self._in_memory(), self.inputs[1]))
+        whole = replace(self, inputs=(in_memory(self.scope, self.inputs[0]), self.inputs[1]))
         best = whole.best()
         dims = tuple(whole.inputs[0].shape.dims[d] for d in best.kept)
         if best.is_by_rows:
@@ -194,17 +216,6 @@ class ArgExtremum:
     @property
     def _length(self) -> int:
         return self.inputs[0].shape.dims[self.dimension]
-
-    def _in_memory(self) -> Element:
-        """Return the values as an operand that is cheap to read twice, written to scratch if
-        computed."""
-        values, scope = self.inputs[0], self.scope
-        if values.array is not None:
-            return values
-        array = scope.scratch(values.shape.element_type, values.shape.elements, frozen=True)
-        with nest.split(scope, values.shape.dims) as index:
-            scope.store(array, ix.linearize(index, values.shape.dims), values.at(*index))
-        return array_reader(array, values.shape)
 
     def best(self) -> ReorderedReduction:
         """Return the reduction of the values to the best one, with -0 read as +0."""

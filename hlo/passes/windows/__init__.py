@@ -1,0 +1,1 @@
+"""Rewrite windows that slide over arrays to forms whose kernels take less time."""
