@@ -6,7 +6,6 @@ of the enclosure, so intervals stay as narrow as the roundings since the last an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -15,10 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlo.module import Instruction, Module
-from hlo.opcodes import PRODUCTS, having
-from hlo.types import ArrayShape
 from hlo.values import Array
-from hlo.walk import called, monoid
 from interp.envelope import defining_equations
 from interp.envelope.anchors import LAYS_OUT
 from interp.envelope.boolean_masks import is_ever, never
@@ -44,6 +40,15 @@ from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.memoisation.memo import Memo
 from interp.envelope.midpoints import beside_middle, is_wide_anywhere, middle, middle_of_wide
 from interp.envelope.peer_values.computation_facts import Facts
+from interp.envelope.peer_values.scales import (
+    MEASURED,
+    Scale,
+    carried,
+    is_narrow,
+    is_narrow_beside,
+    laid_out,
+    scale_of,
+)
 from interp.envelope.peer_values.shown import ShownValues
 from interp.envelope.recorded_values import MOST_TRIPS
 from interp.envelope.value_names import Place, trips_name
@@ -51,24 +56,12 @@ from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,
     UNDETERMINED,
-    WIDEST,
     Verdict,
     is_wide,
     summary,
-    typical,
 )
 from interp.envelope.watching import Condition
 from interp.exact.conversion import type_of
-
-# Of nearly equal numbers little but roundings is left of a sum, or a decision between numbers.
-_SUMS = frozenset(("add", "subtract", "reduce", "reduce-window"))
-_PRODUCTS = having(PRODUCTS)
-_DECISIONS = frozenset(
-    (
-        *("ceil", "compare", "floor", "is-finite"),
-        *("round-nearest-afz", "round-nearest-even", "sign"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +142,7 @@ class Followed:
     note: Callable[[Compared], object] | None = None
     outside: list[Step] = field(default_factory=list)
     facts: dict[str, Facts] = field(default_factory=dict)
-    scales: dict[str, float] = field(default_factory=dict)  # of what steps are made of
+    scales: dict[str, Scale] = field(default_factory=dict)  # of what steps are made of
 
     def seen(
         self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
@@ -157,7 +150,7 @@ class Followed:
         """Compare the peer's value at an anchor with its enclosure; return what to go on with, None
         to keep the enclosure."""
         if self.trust is Trust.STEPS:
-            self._measure(place, instruction, operands)
+            self._measure(place, instruction, operands, value)
         factors = self._factored(place, instruction, value, operands)
         if factors is not None or not isinstance(value, Enclosure):
             return factors
@@ -246,26 +239,32 @@ class Followed:
         unsure = is_wide(value, centre) & (found != KINDS.index(OUTSIDE))
         scale = self.scales.get(place.named(instruction.name))
         if scale is not None and instruction.opcode != "while":
-            unsure &= ~_is_narrow_beside(value, scale)
+            unsure &= ~is_narrow_beside(value, scale)
             if instruction.opcode == "bitcast-convert":  # of floats of either sign
                 unsure |= _is_anything(value)
         return np.asarray(unsure)
 
-    def _measure(self, place: Place, instruction: Instruction, operands: Sequence[Value]) -> None:
-        """Note the scale (:meth:`_scale`) of a value whose operands are all narrow, for anchors and
-        for what a copy, reshape or transpose of one reads; those take the scale of their
-        operand."""
-        is_shown = self.shown.has(place, instruction.name)
+    def _measure(
+        self, place: Place, instruction: Instruction, operands: Sequence[Value], value: Value
+    ) -> None:
+        """Note the scale (:func:`scale_of`) of a value whose operands are all narrow, for anchors
+        and what may carry it to one; a copy, reshape or transpose takes that of its operand."""
+        is_shown = self.shown.has(place, instruction.name) or instruction.opcode in MEASURED
         if not is_shown and not self._is_read_as_is(place, instruction):
             return
         name = place.named(instruction.name)
         # The name is the same in each trip of a loop, and in this trip operands may be wide.
         self.scales.pop(name, None)
-        before = self.scales.get(place.named(instruction.operands[0])) if operands else None
-        if before is not None and self._reads_as_is(place, instruction):
-            self.scales[name] = before
-        elif operands and all(map(_is_narrow, operands)):
-            self.scales[name] = self._scale(instruction, operands)
+        before = [self.scales.get(place.named(operand)) for operand in instruction.operands]
+        found = None
+        if before and before[0] is not None and self._reads_as_is(place, instruction):
+            found = laid_out(before[0], instruction)
+        elif operands and isinstance(value, Enclosure):
+            found = carried(instruction, operands, before)
+            if found is None and all(map(is_narrow, operands)):
+                found = scale_of(self.module, instruction, operands, value)
+        if found is not None:
+            self.scales[name] = found
 
     def _is_read_as_is(self, place: Place, instruction: Instruction) -> bool:
         """Test for the operand of an instruction that :meth:`_reads_as_is`."""
@@ -274,20 +273,6 @@ class Followed:
     def _reads_as_is(self, place: Place, instruction: Instruction) -> bool:
         """Test for an instruction that only lays out its operand anew."""
         return instruction.opcode in LAYS_OUT
-
-    def _scale(self, instruction: Instruction, operands: Sequence[Enclosure]) -> float:
-        """Compute the magnitude that a result's width may be compared with: the largest root mean
-        square of the terms of a sum, the product of those of the factors of a contraction, infinity
-        for a decision (any width will do), zero for all other functions, which may amplify a
-        rounding."""
-        if instruction.opcode in _DECISIONS or _gives_integers(instruction):
-            return math.inf
-        sizes = map(_typical, operands)
-        if instruction.opcode in _PRODUCTS:
-            return math.prod(sizes)
-        # Empty for add and subtract, which call nothing; {None} for a reducer that is no monoid.
-        combined = [monoid(self.module.computation(name)) for name in called(instruction)]
-        return max(sizes) if instruction.opcode in _SUMS and set(combined) <= {"add"} else 0.0
 
     def _factored(
         self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
@@ -361,39 +346,7 @@ def _compared(place: Place, instruction: Instruction, actual: Array, legal: Encl
     return Compared(place, instruction, actual, legal, beside_middle(actual, legal))
 
 
-def _is_narrow(value: Value) -> bool:
-    """Test for certain integers, and floats whose intervals are narrow everywhere."""
-    if not isinstance(value, Enclosure):
-        return False
-    if not value.element_type.is_inexact:
-        return all_certain(value)
-    return not is_wide_anywhere(value)
-
-
-def _typical(value: Enclosure) -> float:
-    """Compute the root mean square of an enclosure's midpoints; 0 for integers and empty arrays."""
-    if not value.element_type.is_inexact or not value.low.size:
-        return 0.0
-    return typical(middle(value))
-
-
-def _gives_integers(instruction: Instruction) -> bool:
-    """Test for a conversion of floats to integers, or for their bits."""
-    shape = instruction.shape
-    if instruction.opcode not in ("bitcast-convert", "convert"):
-        return False
-    return isinstance(shape, ArrayShape) and not shape.element_type.is_inexact
-
-
 def _is_anything(value: Enclosure) -> Array:
     """Test which intervals of integers are the whole type."""
     ends = least(value.element_type), largest(value.element_type)
     return np.asarray((value.low == ends[0]) & (value.high == ends[1]))
-
-
-def _is_narrow_beside(value: Enclosure, scale: float) -> Array:
-    """Test which widths are small beside ``scale``; those of integers are if it is infinite."""
-    if not value.element_type.is_inexact:
-        return np.broadcast_to(np.bool_(scale == math.inf), value.shape)
-    width = np.abs(value.high.astype(np.complex128) - value.low.astype(np.complex128))
-    return np.asarray((width <= WIDEST * scale) & ~value.nan)

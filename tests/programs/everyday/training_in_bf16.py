@@ -221,3 +221,23 @@ def layers_in_a_scan_with_gradients(x: Array, weights: Array, gains: Array) -> o
         return jnp.mean(h.astype(jnp.float32))
 
     return jax.value_and_grad(model)((weights, gains))
+
+
+@of("s32[2,12]", "bf16[100,16]", "bf16[2,16,48]", "bf16[2,16,32]", "bf16[2,32,16]")
+def gradients_of_two_transformer_layers(
+    tokens: Array, table: Array, qkv: Array, up: Array, down: Array
+) -> object:
+    """Make rows of products of what is left of a difference in the gradient of each softmax."""
+
+    def loss(p: tuple[Array, ...]) -> Array:
+        gain = jnp.ones(16, _BF16)
+        h = p[0][tokens % 100]
+        for one, wide, narrow in zip(*p[1:], strict=True):
+            parts = jnp.split(_rms_norm(h, gain) @ (one / 5), 3, -1)
+            q, k, v = (part.reshape(2, 12, 4, 4) for part in parts)
+            h = h + jax.nn.dot_product_attention(q, k, v, is_causal=True).reshape(h.shape)
+            h = h + jax.nn.gelu(_rms_norm(h, gain) @ (wide / 5)) @ (narrow / 5)
+        logits = (_rms_norm(h, gain) @ p[0].T).reshape(24, 100)
+        return _cross_entropy(logits, jnp.roll(tokens, -1, 1).reshape(24) % 100)
+
+    return jax.grad(loss)((table, qkv, up, down))
