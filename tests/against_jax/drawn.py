@@ -34,7 +34,7 @@ from fuzz.peers.xla import XLA, Answer
 from hlo.attributes import Window
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import with_computation, with_entry
-from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, TupleShape, leaves
+from hlo.types import ELEMENT_TYPES, PRED, ArrayShape, ElementType, TupleShape, leaves
 from hlo.values import arrays_of
 
 Arrays = tuple[np.ndarray, ...]
@@ -88,7 +88,30 @@ def _survives(module: Module) -> bool:
     shapes = [one for i in module.entry.instructions for one in leaves(i.shape)]
     known = all(shape.element_type in _TYPES for shape in shapes)
     asked = _ASKED.get(root.opcode)
+    if root.opcode in _INDEXED and _has_unsigned_constants(module):
+        return False
+    if root.opcode in ("dot", "convolution") and _is_of_another_kind(module):
+        return False
     return known and (asked is None or asked(root))
+
+
+_INDEXED = ("gather", "scatter", "dynamic-slice", "dynamic-update-slice")
+
+
+def _has_unsigned_constants(module: Module) -> bool:
+    """Whether there are constants of an unsigned type: XLA:CPU takes such indices for signed."""
+    constants = [i.shape for i in module.entry.instructions if i.opcode == "constant"]
+    return any(
+        leaf.element_type.kind == "unsigned" for shape in constants for leaf in leaves(shape)
+    )
+
+
+def _is_of_another_kind(module: Module) -> bool:
+    """Whether a contraction of floats has an integer result: it is the sum in the wider type of the
+    factors here, and in f32 with XLA:CPU (docs/numerics.md)."""
+    shapes = [leaf for i in module.entry.instructions for leaf in leaves(i.shape)]
+    of_integers = {leaf.element_type.is_integer or leaf.element_type is PRED for leaf in shapes}
+    return len(of_integers) > 1
 
 
 def _is_plain(root: Instruction) -> bool:

@@ -21,8 +21,9 @@ _ONES = ("f32", "s32", "u8", "pred", "c64", "bf16", "f64")
 _OPCODES = sorted({*jax_line._SAME, *jax_line._SPECIAL} - {"parameter", "constant"})
 
 
-# JAX broadcasts to dimensions of size 1 by a reshape, and folds an iota of one element.
-_OTHERWISE = {"broadcast": "reshape", "iota": "constant"}
+# JAX broadcasts to dimensions of size 1 by a reshape, folds an iota of one element, and takes the
+# real part of a complex number to convert it to a real one.
+_OTHERWISE = {"broadcast": "reshape", "iota": "constant", "convert": "real"}
 
 
 def _evaluated(text: str) -> tuple[Any, str]:
@@ -37,6 +38,7 @@ def _evaluated(text: str) -> tuple[Any, str]:
 
 
 @pytest.mark.sampled(12)
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # of complex as real numbers
 @pytest.mark.parametrize("opcode", _OPCODES)
 def test_a_line_makes_the_instruction(opcode: str) -> None:
     pytest.importorskip("jax")
