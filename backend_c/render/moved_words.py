@@ -1,9 +1,10 @@
 """Copy narrow floats as words, where the result of a store is an operand: no conversions.
 
 Registers hold floats narrower than f32 as ``float``, so that an element which is only copied would
-be converted there and back. A store of loaded elements, or of a select between some, stores their
-words: the same bits, as every word stands for itself (a NaN keeps its payload). The maximum,
-minimum, absolute value or negation of elements of bf16 is the upper half of an f32, not rounded.
+be converted there and back. A store of loaded elements, of words that become elements, or of a
+select between some, stores their words: the same bits, as every word stands for itself (a NaN keeps
+its payload). The maximum, minimum, absolute value or negation of elements of bf16 is the upper half
+of an f32, not rounded.
 """
 
 from __future__ import annotations
@@ -119,6 +120,8 @@ def _parts(value: Expr, element_type: ElementType, known: _Values) -> Iterator[s
             yield "load"
         case Variable(_, name) if name in known:
             yield from known[name].parts
+        case Apply("bitcast", (word,), kind) if kind is element_type and word.type.is_integer:
+            yield "load"  # a word, too
         case Apply("select", (_, *choices), kind) if kind is element_type:
             yield "select"
             for choice in choices:
@@ -138,12 +141,15 @@ def _word(value: Expr, known: _Values) -> Expr:
             return Load(as_words(array), offset)
         case Constant(element_type, number):
             word_type = _word_type(element_type)
-            word = np.array(number, element_type.numpy).view(word_type.numpy)
-            return Constant(word_type, int(word))
+            return Constant(
+                word_type, int(np.array(number, element_type.numpy).view(word_type.numpy))
+            )
         case Variable(_, name):
             known_word = known[name].word
             assert known_word is not None
             return known_word
+        case Apply("bitcast", (word,), element_type):
+            return Apply("bitcast", (word,), _word_type(element_type))
         case Apply(_, (condition, *choices), element_type):
             words = (_word(choice, known) for choice in choices)
             return Apply("select", (condition, *words), _word_type(element_type))
