@@ -23,6 +23,7 @@ from backend_c.kernels.parts.reduction.exact_column_sums import ColumnSums
 from backend_c.kernels.parts.reduction.exact_lane_sums import Add, LaneSums, Over
 from backend_c.kernels.parts.reduction.exact_sum import exact_sum, exact_sum_in_blocks
 from backend_c.kernels.parts.reduction.monoids import monoid_of
+from backend_c.kernels.parts.reduction.ordered_words import in_words
 from backend_c.kernels.parts.reduction.reordered_reduction import (
     ReorderedReduction,
     above_short_runs,
@@ -69,7 +70,7 @@ def reduce(
         return None
     inputs, inits = operands[:arity], operands[arity:]
     if reordered := reduction.reordered():
-        reordered.emit(write)
+        in_words(reordered).emit(write)
     elif short := reduction.side_by_side():
         short.emit(write)
     # Written out before ArgExtremum is asked: its search for the place of the extremum is a branch

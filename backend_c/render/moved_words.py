@@ -1,9 +1,10 @@
 """Copy narrow floats as words, where the result of a store is an operand: no conversions.
 
 Registers hold floats narrower than f32 as ``float``, so that an element which is only copied would
-be converted there and back. A store of loaded elements, or of a select between some, stores their
-words: the same bits, as every word stands for itself (a NaN keeps its payload). The maximum,
-minimum, absolute value or negation of elements of bf16 is the upper half of an f32, not rounded.
+be converted there and back. A store of loaded elements, of words that become elements, or of a
+select between some, stores their words: the same bits, as every word stands for itself (a NaN keeps
+its payload). Of such elements precision is reduced in their words, too. The maximum, minimum,
+absolute value or negation of elements of bf16 is the upper half of an f32, not rounded.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.loop_rewriting import with_blocks
 from backend_c.render.c_types import is_converted, is_narrow
-from hlo.types import BF16, U8, U16, ElementType
+from hlo.types import BF16, F16, U8, U16, ElementType
 
 
 class _Value(NamedTuple):
@@ -45,7 +46,10 @@ _Values = Mapping[str, _Value]
 
 # Operations whose results are operands, or such with another sign.
 _EXACT = frozenset(("maximum", "minimum", "abs", "negate"))
-_MOVED = frozenset(("load", "select"))
+# Those that are made of words. To reduce the precision of what a register holds takes a conversion
+# to the word and one from it.
+_MOVED = frozenset(("load", "select", "reduce-precision"))
+_REDUCED = {F16: "reduced-word-f16", BF16: "reduced-word-bf16"}
 
 
 def with_moved_words(kernel: Kernel) -> Kernel:
@@ -119,6 +123,11 @@ def _parts(value: Expr, element_type: ElementType, known: _Values) -> Iterator[s
             yield "load"
         case Variable(_, name) if name in known:
             yield from known[name].parts
+        case Apply("bitcast", (word,), kind) if kind is element_type and word.type.is_integer:
+            yield "load"  # a word, too
+        case Apply("reduce-precision", (operand, *_), kind) if kind is element_type in _REDUCED:
+            yield "reduce-precision"
+            yield from _parts(operand, element_type, known)
         case Apply("select", (_, *choices), kind) if kind is element_type:
             yield "select"
             for choice in choices:
@@ -138,12 +147,17 @@ def _word(value: Expr, known: _Values) -> Expr:
             return Load(as_words(array), offset)
         case Constant(element_type, number):
             word_type = _word_type(element_type)
-            word = np.array(number, element_type.numpy).view(word_type.numpy)
-            return Constant(word_type, int(word))
+            return Constant(
+                word_type, int(np.array(number, element_type.numpy).view(word_type.numpy))
+            )
         case Variable(_, name):
             known_word = known[name].word
             assert known_word is not None
             return known_word
+        case Apply("bitcast", (word,), element_type):
+            return Apply("bitcast", (word,), _word_type(element_type))
+        case Apply("reduce-precision", (operand, *bits), element_type):
+            return Apply(_REDUCED[element_type], (_word(operand, known), *bits), U16)
         case Apply(_, (condition, *choices), element_type):
             words = (_word(choice, known) for choice in choices)
             return Apply("select", (condition, *words), _word_type(element_type))

@@ -298,6 +298,8 @@ _SPECIAL: dict[str, _Render] = {
     "negate": _negated,
     "not": _not,
     "reduce-precision": _reduced_precision,
+    "reduced-word-bf16": _function("hlo_reduce_word_bf16"),
+    "reduced-word-f16": _function("hlo_reduce_word_f16"),
     "total-order": _total_order,
     "from-total-order": _from_total_order,
     "multiply-add": lambda texts, types, result: (

@@ -221,16 +221,21 @@ HLO_FUNCTION float hlo_round_nearest_even_f32(float x) { return hlo_nearest_inte
 HLO_FUNCTION double hlo_round_nearest_even_f64(double x) { return hlo_nearest_integer_f64(x); }
 #endif
 
-/* reduce-precision of a narrow type works on its own bits: its subnormals are not f32's. */
-HLO_FUNCTION float hlo_reduce_precision_f16(float x, int exponent_bits, int mantissa_bits) {
-    return hlo_load_f16((uint16_t)hlo_reduce_bits_f32(hlo_store_f16(x), 16, 10, exponent_bits,
-                                                      mantissa_bits));
-}
-
-HLO_FUNCTION float hlo_reduce_precision_bf16(float x, int exponent_bits, int mantissa_bits) {
-    return hlo_load_bf16((uint16_t)hlo_reduce_bits_f32(hlo_store_bf16(x), 16, 7, exponent_bits,
-                                                       mantissa_bits));
-}
+/* reduce-precision of a narrow type works on its own bits: its subnormals are not f32's.
+ * hlo_reduce_word_T is that of a word in memory. */
+#define HLO_REDUCE_NARROW(name, mantissa)                                                          \
+    HLO_FUNCTION float hlo_reduce_precision_##name(float x, int exponent_bits,                     \
+                                                   int mantissa_bits) {                            \
+        return hlo_load_##name((uint16_t)hlo_reduce_bits_f32(hlo_store_##name(x), 16, mantissa,    \
+                                                             exponent_bits, mantissa_bits));       \
+    }                                                                                              \
+    HLO_FUNCTION uint16_t hlo_reduce_word_##name(uint16_t word, int exponent_bits,                 \
+                                                 int mantissa_bits) {                              \
+        return (uint16_t)hlo_reduce_bits_f32(word, 16, mantissa, exponent_bits, mantissa_bits);    \
+    }
+HLO_REDUCE_NARROW(f16, 10)
+HLO_REDUCE_NARROW(bf16, 7)
+#undef HLO_REDUCE_NARROW
 
 /* ---- remainder: fmod, exact ----
  * Operands are significand * 2^exponent with integers; the significand is multiplied by the powers

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from hlo.module import Instruction, Module
-from hlo.passes.complex_functions import formulas
+from hlo.passes.complex_functions import angles, formulas
 from hlo.passes.complex_functions.formulas import Parts
 from hlo.passes.complex_functions.reals import Writer
 from hlo.passes.rewriting import Rebuilt, each_of
@@ -31,16 +31,19 @@ _OF_EITHER: Mapping[str, _Formula] = {
 FORMULAS: Mapping[ElementType, Mapping[str, _Formula]] = {
     C64: {
         **_OF_EITHER,
+        "atan2": angles.atan2_of_c64,
         "cosh": partial(formulas.cosh, hyperbolic=formulas.of_c64),
         "cosine": partial(formulas.cosine, hyperbolic=formulas.of_c64),
         "exponential-minus-one": formulas.exponential_minus_one,
         "log-plus-one": formulas.log_plus_one,
         "logistic": formulas.logistic,
+        "sign": formulas.sign_of_c64,
         "sine": partial(formulas.sine, hyperbolic=formulas.of_c64),
         "sinh": partial(formulas.sinh, hyperbolic=formulas.of_c64),
     },
     C128: {
         **_OF_EITHER,
+        "atan2": angles.atan2_of_c128,
         "cosh": formulas.cosh,
         "cosine": formulas.cosine,
         "exponential-minus-one": formulas.exponential_minus_one_of_c128,

@@ -139,6 +139,12 @@ def _scaled(z: Parts) -> _Scaled:
     return _Scaled(x, y, x * x + y * y, is_large, is_small)
 
 
+def size_of(z: Parts) -> Real:
+    """Write the magnitude."""
+    scaled = _scaled(z)
+    return scaled.squares.by("sqrt") * scaled.power(_SHIFT)
+
+
 def log(z: Parts) -> Parts:
     """Write log(x**2 + y**2) / 2 + i atan2(y, x).
 
@@ -207,6 +213,15 @@ def sign(z: Parts) -> Parts:
     is_zero = size.equals(0.0)
     real, imag = scaled.x / size, scaled.y / size
     return Parts(is_zero.chosen(z.real, real), is_zero.chosen(z.imag, imag))
+
+
+def sign_of_c64(z: Parts) -> Parts:
+    """Write z / |z| of a number whose square f64 has; a zero is itself."""
+    x, y = z
+    squares = x * x + y * y
+    is_zero = squares.equals(0.0)
+    inverse = is_zero.chosen(1.0, squares).by("sqrt")
+    return Parts(is_zero.chosen(x, x / inverse), is_zero.chosen(y, y / inverse))
 
 
 def power(z: Parts, exponent: Parts) -> Parts:

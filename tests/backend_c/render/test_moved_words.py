@@ -75,6 +75,33 @@ def test_signs_and_extrema_have_the_bits_of_the_interpreter(element: str) -> Non
     assert_same_bits(_signs(element, 2**16), *values)
 
 
+def _reduced(element: str, n: int, exponent_bits: int, mantissa_bits: int) -> str:
+    """Return a program that reduces the precision of chosen elements."""
+    bits = f"exponent_bits={exponent_bits}, mantissa_bits={mantissa_bits}"
+    return f"""HloModule m
+ENTRY main {{
+  x = {element}[{n}] parameter(0)
+  p = pred[{n}] parameter(1)
+  one = {element}[] constant(1.375)
+  ones = {element}[{n}] broadcast(one), dimensions={{}}
+  some = {element}[{n}] select(p, x, ones)
+  ROOT r = {element}[{n}] reduce-precision(some), {bits}
+}}
+"""
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("bits", [(5, 10), (8, 7), (5, 2), (4, 3), (3, 9), (1, 0)], ids=str)
+def test_precision_is_reduced_in_words(element: str, bits: tuple[int, int]) -> None:
+    words = np.arange(2**16, dtype=np.uint16).view(ELEMENT_TYPES[element].numpy)
+    program = _reduced(element, 2**16, *bits)
+    assert_same_bits(program, words, np.arange(2**16) % 5 != 0)
+    text = _text(program, Numerics.FAST)
+    assert f"hlo_reduce_word_{element}(" in text
+    assert "hlo_load" not in text
+
+
 @pytest.mark.parametrize("numerics", Numerics)
 def test_only_words_of_bf16_are_halves_of_f32(numerics: Numerics) -> None:
     assert "hlo_upper_half(" in _text(_signs("bf16", 300), numerics)

@@ -57,10 +57,24 @@ def _operands(element_type: ElementType, count: int = 200) -> Array:
     return result
 
 
+def _beside_poles(y: Array) -> Array:
+    """Return abscissas for atan2: any, real multiples of y, and y i or -y i nearly."""
+    generator = np.random.default_rng(9)
+    any_ = generator.permutation(y)
+    with np.errstate(all="ignore"):
+        multiples = y * generator.choice([-2.0, -1.0, 0.5, 1.0], y.size)
+        errors = 1 + generator.normal(size=y.size) * 10.0 ** generator.uniform(-16, 0, y.size)
+        poles = y * generator.choice([1j, -1j], y.size) * errors
+    which = generator.integers(0, 4, y.size)
+    return np.asarray(np.select([which == 0, which == 1], [multiples, poles], any_), y.dtype)
+
+
 def _program(element_type: ElementType, opcode: str) -> tuple[Module, tuple[Array, ...]]:
     """Return a program of one instruction, and operands: exponents are whole half of the time."""
     first = _operands(element_type)
     operands = [first]
+    if opcode == "atan2":
+        operands.append(_beside_poles(first))
     if opcode == "power":
         generator = np.random.default_rng(8)
         exponents = generator.permutation(first)
@@ -106,7 +120,7 @@ def test_so_is_the_c(element_type: ElementType, opcode: str) -> None:
 def test_zeros_keep_their_signs(element_type: ElementType, opcode: str) -> None:
     zeros = (complex(a, b) for a in (0.0, -0.0) for b in (0.0, -0.0))
     z = np.array(list(zeros), element_type.numpy)
-    if opcode in ("power", "rsqrt"):  # rsqrt of a zero is infinity and any NaN
+    if opcode in ("atan2", "power", "rsqrt"):  # of zeros NaN, 1, and infinity and any NaN
         pytest.skip("no zero is a component of a zero's result")
     module = hlo.parse(
         f"HloModule m\nENTRY e {{\n  z = {element_type}[4] parameter(0)\n"

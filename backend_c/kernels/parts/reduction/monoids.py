@@ -3,7 +3,8 @@
 A monoid's running value, its *state*, is a number that C and OpenMP know how to combine:
 
     of floats      maximum and minimum: the integer of the total order, as -0 < +0; NaN is the last
-                   integer beyond the infinities, so that it remains
+                   integer beyond the infinities, so that it remains. Of 16 bits: a number of as
+                   many bits, of the word (ordered_words)
                    add and multiply, in ``fast`` numerics only: the number itself
     of integers    add and multiply modulo 2**bits, maximum, minimum, and, or, xor
     of pred        and, or (HLO's maximum and add are or, minimum and multiply are and), xor
@@ -18,7 +19,8 @@ import numpy as np
 
 from backend_c.ir.loop_ir import BOOLEAN, Constant, Expr
 from backend_c.ir.scope import apply
-from hlo.types import F32, F64, PRED, S32, S64, U8, U32, ElementType
+from backend_c.kernels.parts.reduction.ordered_words import float_of, state_of
+from hlo.types import F32, F64, PRED, S16, S32, S64, U8, U32, ElementType
 
 _OPERATORS = {
     "add": "+",
@@ -71,8 +73,14 @@ class Monoid:
     def _is_ordered(self) -> bool:
         return self.name in ("maximum", "minimum")
 
+    @property
+    def _is_of_words(self) -> bool:
+        return self.element.is_float and self.state is S16
+
     def lifted(self, element: Expr) -> Expr:
-        """Convert an element to a state."""
+        """Convert an element, or its word where states are of words, to a state."""
+        if self._is_of_words:
+            return state_of(element, self.name, self.element)
         if self.element.is_float and self._is_ordered:
             if isinstance(element, Constant):
                 return self._lifted_constant(float(element.value))  # type: ignore[arg-type]
@@ -97,6 +105,8 @@ class Monoid:
 
     def value(self, state: Expr) -> Expr:
         """Convert a state back to an element."""
+        if self._is_of_words:
+            return float_of(state, self.name, self.element)
         if self.element.is_float and self._is_ordered:
             return apply("from-total-order", state, type=self.element)
         return state if self.element is self.state else apply("convert", state, type=self.element)

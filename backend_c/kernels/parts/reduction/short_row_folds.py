@@ -29,7 +29,7 @@ from backend_c.kernels.parts.reduction.arg_extremum import (
 from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
 from hlo.passes.index_paths import WRITTEN_OUT
 from hlo.passes.row_loops.rows import Rows
-from hlo.types import F32, S32, ElementType
+from hlo.types import F16, F32, S32, ElementType
 
 _FEWEST = 16  # neighbouring rows: fewer are no lanes
 _LONGEST = 127  # elements of a row: the strip's are in the first cache
@@ -39,9 +39,10 @@ _VECTOR, _BYTES = 16, 64  # elements of a vector that are computed at a time, an
 # argmax of f32[4166,48] 63 us and of f32[3125,64] 58, side by side 59 and 58; of s64[4166,48] 42,
 # side by side 66.
 _LONGEST_WHOLE = 32
-# Of rows of so many floats compilers make vectors; of rows that are longer, and hold few enough
-# elements to be written out, only if they are integers.
-_SHUFFLED = 4
+# Of rows of up to so many floats compilers make vectors; of rows that are longer, and hold few
+# enough elements to be written out, only if they are integers. Words of f16 that lie apart are
+# converted one at a time: argmax of f16[66666,3] takes 1160 us, side by side 190.
+_SHUFFLED, _SHUFFLED_NARROW, _SHUFFLED_HALVES = 4, 3, 1
 
 
 class ShortRowFold:
@@ -70,9 +71,9 @@ class ShortRowFold:
             whole = max(_BYTES // types[0].numpy.itemsize, _VECTOR)
             is_whole = self._length > _LONGEST_WHOLE and self._length % whole == 0
             return self._length <= _LONGEST and not (is_whole and self._choice)
-        is_float = types[0].is_float and self._length >= _SHUFFLED
-        is_shuffled = self._length == _SHUFFLED and types[0].bits >= F32.bits
-        return is_float and not is_shuffled and self._choice is not None
+        narrow = _SHUFFLED_HALVES if types[0] is F16 else _SHUFFLED_NARROW
+        shuffled = narrow if types[0].bits < F32.bits else _SHUFFLED
+        return types[0].is_float and self._length > shuffled and self._choice is not None
 
     @property
     def _columns(self) -> int:
