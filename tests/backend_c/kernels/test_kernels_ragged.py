@@ -10,6 +10,7 @@ from conftest import has_c_compiler
 
 import hlo
 import interp
+from hlo.types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
@@ -65,6 +66,19 @@ def test_ragged_rows(sizes: list[Any]) -> None:
                 expected[batch, rows] = a[batch, rows] @ b[:, group, batch]
             start += size
     assert np.array_equal(result, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["s64", "u64", "s32", "s8"])
+def test_sums_of_sizes_are_those_of_integers(name: str) -> None:
+    """They may be beyond 64 bits, on either side, and come back."""
+    dtype = ELEMENT_TYPES[name].numpy
+    limits, random = np.iinfo(dtype), np.random.default_rng(3)
+    special = [limits.max, limits.max // 2, 0, 1, 2, 3]
+    special += [limits.min, limits.min // 2, -1, -3] if limits.min else []
+    text = (ROWS % "").replace("s32[3]", f"{name}[3]")
+    a, b = whole(2, 7, 4), whole(4, 3, 2, 5)
+    for _ in range(40):
+        checked(text, a, b, random.choice(np.array(special, dtype), 3))
 
 
 def test_ragged_depth() -> None:

@@ -12,6 +12,10 @@ from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from hlo.types import PRED, S64, U64, ArrayShape
 
+_HALF = 32  # bits
+_LOW = (1 << _HALF) - 1
+_FAR = 1 << 30  # upper halves of this size are beyond the positions of any array
+
 
 class GroupBounds:
     """Hold the start and end positions of groups in workspace, a row per index of outer dims."""
@@ -25,15 +29,15 @@ class GroupBounds:
         self._starts, self._ends = array_reader(starts, shape), array_reader(ends, shape)
         with nest.outer(scope, (rows,), self.groups) as (row,):
             index = [scope.bind(i) for i in ix.delinearize(row, self._outer)]
-            total = scope.mutable(S64, Constant(S64, 0))
+            total = _WideSum(scope)
             with scope.loop(self.groups) as group:
                 place = ix.add(ix.multiply(row, self.groups), group)
-                size = scope.bind(_as_s64(sizes.at(*index, group)))
-                scope.store(starts, place, total)
+                size = scope.bind(sizes.at(*index, group))
+                scope.store(starts, place, total.clamped())
                 # A size below zero moves the next group back, over the one before: both count
                 # there.
-                scope.assign(total, _saturated_sum(total, size, scope))
-                scope.store(ends, place, total)
+                total.add(size)
+                scope.store(ends, place, total.clamped())
 
     def inside(self, prefix: Sequence[Expr], group: Expr, position: Expr) -> tuple[Expr, ...]:
         """Return the conditions under which a position belongs to a group."""
@@ -47,19 +51,29 @@ class GroupBounds:
         )
 
 
-def _as_s64(size: Expr) -> Expr:
-    """Convert a size to s64, saturating."""
-    if size.type is U64:
-        size = apply("minimum", size, Constant(U64, 2**63 - 1))
-    return apply("convert", size, type=S64)
+class _WideSum:
+    """Hold a sum of integers of up to 64 bits, which may be beyond all of them: the sum of their
+    upper halves and that of the lower ones, which are not negative."""
 
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._high, self._low = (scope.mutable(S64, Constant(S64, 0)) for _ in range(2))
 
-def _saturated_sum(total: Expr, size: Expr, scope: Scope) -> Expr:
-    """Add a size of a group, or return the largest number of s64 if the sum is beyond."""
-    whole = scope.bind(apply("add", total, size))
-    wraps = apply(
-        "and",
-        apply("compare-GT", size, Constant(S64, 0), type=PRED),
-        apply("compare-LT", whole, total, type=PRED),
-    )
-    return apply("select", wraps, Constant(S64, 2**63 - 1), whole, type=S64)
+    def add(self, size: Expr) -> None:
+        """Add an integer."""
+        is_signed = size.type is not U64
+        wide = self._scope.bind(apply("convert", size, type=S64 if is_signed else U64))
+        shift = "shift-right-arithmetic" if is_signed else "shift-right-logical"
+        high = apply(shift, wide, Constant(wide.type, _HALF))
+        low = apply("and", wide, Constant(wide.type, _LOW))
+        parts = (apply("convert", part, type=S64) for part in (high, low))
+        for total, part in zip((self._high, self._low), parts, strict=True):
+            self._scope.assign(total, apply("add", total, part))
+
+    def clamped(self) -> Expr:
+        """Return the sum, or what is beyond all positions on its side."""
+        carried = apply("shift-right-arithmetic", self._low, Constant(S64, _HALF))
+        high = apply("add", self._high, carried)
+        near = apply("clamp", Constant(S64, -_FAR), high, Constant(S64, _FAR))
+        upper = apply("shift-left", near, Constant(S64, _HALF))
+        return apply("or", upper, apply("and", self._low, Constant(S64, _LOW)))
