@@ -46,10 +46,14 @@ class EarlyUnits:
         name = self.kernels.name(kernel)
         if name in self._taken or may_be_map(kernel):
             return
+        # A unit that is long enough waits for one more kernel: alone it is compiled with the entry.
+        if sum(map(len, self._waiting.values())) >= self._limit:
+            self._start()
         self._taken.add(name)
         self._waiting[name] = self.kernels.text(name)
-        if sum(map(len, self._waiting.values())) < self._limit:
-            return
+
+    def _start(self) -> None:
+        """Make a unit of the kernels that wait."""
         self._limit *= _GROWTH
         file = f"unit_{len(self.texts)}{OPENMP.suffix}"
         body = "\n".join(self._waiting.values())
