@@ -25,6 +25,7 @@ from backend_c.render.translation_units import Program
 from hlo.errors import ToolchainError
 from hlo.literal import Literal
 from hlo.module import Instruction, Module
+from hlo.values import Array
 
 _MOST = 64 << 20  # bytes of constants in a kept program: more would drive out many libraries
 
@@ -80,7 +81,7 @@ def built_program(
     if kept:
         return kept
     # A module of large constants is not kept, but its library may be there.
-    is_new = sum(map(len, _constants(module))) <= _MOST
+    is_new = sum(array.nbytes for array in _constants(module)) <= _MOST
     with EarlyObjects(compiler, cache) as early:
         program = render(early.give if is_new else _ignored)
         library = build(program.sources, compiler, cache, early)
@@ -133,18 +134,18 @@ def module_digest(module: Module) -> str:
     """Hash a module without where it comes from: metadata, tables of locations, the positions in
     its text. Other annotations stay: a custom call may read its ``backend_config``."""
     hashed = hashlib.sha256(hlo.format(_without_locations(module), large_constants=False).encode())
-    for part in _constants(module):
-        hashed.update(part)
+    for array in _constants(module):
+        hashed.update(array.tobytes())
     return hashed.hexdigest()
 
 
-def _constants(module: Module) -> Iterator[bytes]:
-    """Yield the bytes of a module's constants, array by array."""
+def _constants(module: Module) -> Iterator[Array]:
+    """Yield the arrays of a module's constants."""
     for computation in module.computations:
         for instruction in computation.instructions:
             literal = instruction.attributes.get("literal")
             if isinstance(literal, Literal):
-                yield from _bytes(literal)
+                yield from _arrays(literal)
 
 
 def _without_locations(module: Module) -> Module:
@@ -163,10 +164,10 @@ def _without_metadata(instruction: Instruction) -> Instruction:
     return instruction._replace(annotations=kept)
 
 
-def _bytes(literal: Literal) -> Iterator[bytes]:
-    """Yield the bytes of a literal's arrays."""
+def _arrays(literal: Literal) -> Iterator[Array]:
+    """Yield a literal's arrays."""
     if isinstance(literal.value, tuple):
         for element in literal.value:
-            yield from _bytes(element)
+            yield from _arrays(element)
     elif literal.value is not None:
-        yield literal.value.tobytes()
+        yield literal.value
