@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from window_programs import window_program
 
 import hlo
 import interp
@@ -16,18 +17,7 @@ from hlo.passes.windows.merged_windows import merged_windows
 
 def _module(dims: tuple[int, ...], window: str, operation: str = "add") -> Module:
     """Return the program of a reduce-window; its shape is what the verifier infers."""
-    sizes, result = ",".join(map(str, dims)), _result(dims, window)
-    return hlo.parse(f"""HloModule m
-op {{
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT r = f32[] {operation}(a, b)
-}}
-ENTRY e {{
-  x = f32[{sizes}] parameter(0)
-  i = f32[] constant(0.5)
-  ROOT r = f32[{result}] reduce-window(x, i), window={{{window}}}, to_apply=op
-}}""")
+    return window_program(dims, _result(dims, window), window, operation)
 
 
 def _result(dims: tuple[int, ...], window: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 from conftest import has_c_compiler
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from window_programs import window_program
 
 import backend_c
 import hlo
@@ -24,19 +25,7 @@ from interp.envelope.evaluation import enclose
 def _module(
     dims: tuple[int, ...], result: tuple[int, ...], window: str, operation: str = "add"
 ) -> Module:
-    """Return the program of a reduce-window of f32."""
-    sizes, kept = (",".join(map(str, one)) for one in (dims, result))
-    return hlo.parse(f"""HloModule m
-op {{
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT r = f32[] {operation}(a, b)
-}}
-ENTRY e {{
-  x = f32[{sizes}] parameter(0)
-  i = f32[] constant(0.5)
-  ROOT r = f32[{kept}] reduce-window(x, i), window={{{window}}}, to_apply=op
-}}""")
+    return window_program(dims, ",".join(map(str, result)), window, operation)
 
 
 def _opcodes(module: Module) -> set[str]:
