@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from fuzz.worker_pool import stack
+from fuzz.worker_pool import messages, stack
 
 try:
     import fcntl
@@ -97,14 +97,14 @@ def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -
         # After the opener: what its libraries map is no task's.
         if limits.memory is not None:
             _limit_memory(limits.memory)
-        connection.send(None)  # ready
+        messages.send(connection, messages.pickled(None))  # ready
         while True:
             try:
-                task = connection.recv()
+                task = messages.receive(connection)
             except EOFError:
                 return
             os.ftruncate(output, 0)
-            connection.send(work(*task))
+            messages.send(connection, messages.pickled(work(*task)))
 
 
 def end_with(pipe: int) -> None:

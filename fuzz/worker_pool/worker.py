@@ -9,10 +9,9 @@ import signal
 import time
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fuzz.worker_pool import main_module, stack
+from fuzz.worker_pool import main_module, messages, stack
 from fuzz.worker_pool.outcome import Death, Outcome, Result
 from fuzz.worker_pool.process import Limits, Opener, Output, serve
 from fuzz.worker_pool.processor_time import Allowance
@@ -37,7 +36,7 @@ class Worker(Generic[T]):
 
     def __init__(self, context: ForkServerContext, opener: Opener[T], limits: Limits) -> None:
         self._context, self._limits = context, limits
-        self._opener = bytes(ForkingPickler.dumps(opener))
+        self._opener = messages.pickled(opener)
         self._output = Output()
         self._task: bytes | None = None  # pickled
         self._failed = 0  # beginnings
@@ -72,14 +71,14 @@ class Worker(Generic[T]):
 
     def give(self, task: Task) -> None:
         """Assign a task, which is sent as soon as the process is ready."""
-        self._task = bytes(ForkingPickler.dumps(task))
+        self._task = messages.pickled(task)
         if self.is_ready:
             self._send(self._task)
 
     def _send(self, task: bytes) -> None:
         """Send the task; the process may have died after it answered the one before."""
         try:
-            self._connection.send_bytes(task)
+            messages.send(self._connection, task)
         except (BrokenPipeError, ConnectionResetError):
             self._begin_anew()
             return
@@ -90,7 +89,7 @@ class Worker(Generic[T]):
         """Return the outcome of its task, None while unknown; restart the process after a death."""
         while self._connection.poll():
             try:
-                found = self._connection.recv()
+                found = messages.receive(self._connection)
             except (EOFError, ConnectionResetError):
                 return self._died(None)
             if self.is_ready:
