@@ -45,6 +45,7 @@ from interp.envelope.interval_rules import flushed, of_either_sign
 from interp.envelope.ops.conversion import convert, holds
 from interp.envelope.ops.factors import Ball, ball, in_range, without_loss
 from interp.envelope.ops.known_products import error_of_exact, of_products
+from interp.envelope.ops.upper_bounds import bound
 from interp.exact.matrix_products import products_by
 from interp.exact.sums import component_type
 from interp.ops import contraction as exact
@@ -289,18 +290,19 @@ def enclosed_product(
     # `product` sums in float64, in an order of NumPy's choice, and the ends are rounded.
     count = terms if known is None else known.count
     error = rounding_error(count, sums) + (count + 2) * 2.0**-53
+    bounded = partial(bound, product, terms)
     middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
     for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
         middle = middle + sign * product(a, b)
         if known is not None or not is_ever(a_radius):
-            most = most + product(a_most, b_most)
-            radius = radius + (product(a_radius, b_most) if is_ever(a_radius) else 0.0)
+            most = most + bounded(a_most, b_most)
+            radius = radius + (bounded(a_radius, b_most) if is_ever(a_radius) else 0.0)
         else:
             # ``most`` is multiplied by ``error`` in the end: so one product gives the rounding
             # errors and the radius that stems from a's.
-            most = most + product(a_radius / error + a_most, b_most)
+            most = most + bounded(a_radius / error + a_most, b_most)
         if is_ever(b_radius):
-            radius = radius + product(a_most, b_radius)
+            radius = radius + bounded(a_most, b_radius)
     arrays = [middle, most, *(np.broadcast_to(x, middle.shape) for x in (radius, error, count))]
     exact_error = np.full((), np.inf)
     if known is not None and not is_ever(radius):
