@@ -26,10 +26,10 @@ from hlo.types import ArrayShape, TupleShape, leaves
 from hlo.values import Array, arrays_of, unflattened
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, contains, is_nan
-from interp.envelope.judgement import Judge, Named
+from interp.envelope.judgement import Judge
 from interp.envelope.peer_values.followed import followed
 from interp.envelope.recorded_values import exposed
-from interp.envelope.trying import Found
+from interp.envelope.trying import Found, Named
 from interp.envelope.verdict import EQUAL, OUTSIDE
 from interp.values import Value
 

@@ -27,6 +27,8 @@ from interp.envelope.verdict import (
 )
 from interp.exact.conversion import type_of
 
+Named = tuple[str, Array]  # an array of a result, and its place in the result
+
 
 def _real_parts(array: Array) -> tuple[Array, ...]:
     return (array.real, array.imag) if array.dtype.kind == "c" else (array,)
@@ -55,6 +57,33 @@ def are_declared(module: Module, actual: Sequence[Array]) -> bool:
     )
 
 
+def within_sizes(
+    module: Module, exact: Sequence[Named], actual: Sequence[Array]
+) -> Sequence[Array]:
+    """Cut results of bounded dimensions to their actual sizes. A compiler may return the whole
+    buffer; XLA packs the elements densely at its start, not with the strides of the bounds."""
+    declared = declared_arrays(module)
+    if not len(actual) == len(exact) == len(declared):
+        return actual
+    found = []
+    for array, (_, right), one in zip(actual, exact, declared, strict=True):
+        room = one.is_dynamic and array.shape == one.dims
+        found.append(array.ravel()[: right.size].reshape(right.shape) if room else array)
+    return found
+
+
+def mismatch(exact: Sequence[Named], actual: Sequence[Array], count: int) -> str | None:
+    """Say how the arrays of a result differ from the exact ones in number, type or shape; None if
+    they do not. ``count``: how many results the enclosure has."""
+    if not len(actual) == len(exact) == count:
+        return f"{len(actual)} arrays, not {len(exact)}"
+    for (place, one), other in zip(exact, actual, strict=True):
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            found = [f"{x.dtype}{list(x.shape)}" for x in (other, one)]
+            return f"{place or 'result'}: {found[0]}, not {found[1]}"
+    return None
+
+
 @dataclass(slots=True)
 class Trying:
     """Verdicts on a compiler's results so far (``found``, one array of kinds for each result), the
@@ -74,6 +103,13 @@ class Trying:
     def is_undecided(self) -> bool:
         """Whether elements are undetermined, and no illegal step is known."""
         return not self.wrong and self.is_open
+
+    @property
+    def open_share(self) -> float:
+        """The share of all elements that are undetermined."""
+        number = KINDS.index(UNDETERMINED)
+        count = sum(int(np.count_nonzero(one == number)) for one in self.found)
+        return count / max(sum(one.size for one in self.found), 1)
 
     def differs(self, shown: Shown) -> bool:
         """Test whether the program with anchors gave other values where elements are

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from conftest import has_c_compiler
+from judged_results import judged_by
 
 import backend_c
 import hlo
@@ -15,7 +16,6 @@ import interp
 from backend_c.ir.settings import Numerics, Settings
 from backend_c.native.cuda_emulation import Emulated, Schedule
 from backend_c.pipeline import emulated
-from interp.envelope.judgement import judged_by
 from interp.envelope.verdict import OUTSIDE
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")

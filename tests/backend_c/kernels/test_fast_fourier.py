@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import has_c_compiler
+from judged_results import judged_by
 
 import backend_c
 import hlo
@@ -16,7 +17,6 @@ from backend_c.kernels.parts.fourier.block_fourier import block_factors
 from backend_c.native.cuda_emulation import Schedule
 from backend_c.pipeline import emulated
 from hlo.types import F32, ArrayShape
-from interp.envelope.judgement import judged_by
 from interp.envelope.verdict import OUTSIDE
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from conftest import has_c_compiler
+from judged_results import judged_by
 
 import backend_c
 import hlo
@@ -17,7 +18,6 @@ from fuzz.reducer.search import Case
 from hlo.errors import ArgumentError
 from hlo.types import BF16, F16, F32
 from hlo.values import Array, arrays_of
-from interp.envelope.judgement import judged_by
 from interp.envelope.verdict import OUTSIDE
 
 _FUNCTION = """HloModule m

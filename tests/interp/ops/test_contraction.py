@@ -11,6 +11,7 @@ import pytest
 from fraction_sums import FLOATS, exact_sum, hard_arrays, rounded_quietly, same_bits
 from hypothesis import given
 from hypothesis import strategies as st
+from judged_results import judged_by
 
 import hlo
 import interp
@@ -32,7 +33,6 @@ from hlo.types import (
     ElementType,
 )
 from hlo.values import Array
-from interp.envelope.judgement import judged_by
 from interp.envelope.verdict import OUTSIDE
 from interp.ops.contraction import convolution, dot
 from interp.windows import elements_at, positions
