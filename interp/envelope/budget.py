@@ -62,7 +62,8 @@ class Budget:
     numbers go through more additions than :meth:`additions`. What is in such an enclosure is legal;
     what is outside may be. Nor is ``deviations``, if any: it leaves out sums that err by more than
     so many standard deviations of random rounding (:mod:`interp.envelope.random_rounding`), nor
-    ``always_flushes``, which leaves out subnormals that stay where they may be flushed."""
+    ``always_flushes``, which leaves out subnormals that stay where they may be flushed, nor
+    ``rounds_narrow``, which leaves out errors of functions of types below 32 bits."""
 
     name: str
     ulps: Mapping[str, float] = field(default_factory=dict)
@@ -79,6 +80,7 @@ class Budget:
     folds: Folds = Folds.USUAL
     deviations: float = 0.0
     always_flushes: bool = False
+    rounds_narrow: bool = field(default=False, kw_only=True)
     unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
     merges: bool = False  # the sum at hand may become a part of what reads it
     is_measured: bool = True  # here, on results of this compiler; or no compiler's own
@@ -147,6 +149,8 @@ class Budget:
         if self.unrounded and opcode in ROUNDED:
             error = max(error, UNROUNDED)
         if element_type.bits < 32:
+            if self.rounds_narrow:
+                return 0.0
             # An error in f32 is a thousandth of one in f16 and less of one in other types.
             kept = UNROUNDED if self.keeps_wide and opcode in ROUNDED else 0.0
             composed = self.half.get(opcode, 0.0) if element_type is F16 else 0.0

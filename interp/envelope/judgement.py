@@ -22,7 +22,7 @@ from interp.envelope.observable_values import seldom_disturbing, undisturbed
 from interp.envelope.open_results import OpenResults, can_be_restricted, restricted
 from interp.envelope.peer_values.followed import Step, Trust, followed
 from interp.envelope.peer_values.nearby import followed_nearby
-from interp.envelope.peer_values.readings import followed_as_stored, followed_unrounded
+from interp.envelope.peer_values.readings import followed_in_readings
 from interp.envelope.random_rounding import (
     Unlikely,
     has_unlikely_sums,
@@ -42,12 +42,7 @@ from interp.envelope.trying import (
     within_sizes,
 )
 from interp.envelope.value_names import with_decisions, with_plain_names
-from interp.envelope.verdict import (
-    OUTSIDE,
-    is_open,
-    kinds,
-    summary,
-)
+from interp.envelope.verdict import OUTSIDE, is_open, kinds, summary
 
 # Elements of an instruction that are followed as quickly as XLA compiles it: of a gradient of BERT
 # with 4,000 instructions of 4,000 elements each, 2.2 s and 6 s.
@@ -259,12 +254,8 @@ class Judge:
         usual = self._most_usual
         if is_usual is None:
             is_usual = self._trust(trying, shown, usual)
-        for reading in self._readings if self._usual else ():
-            if trying.is_undecided:
-                follow = partial(reading, **usual)
-                narrower, unproven = self._enclosed_on(shown, self._open(trying.found), follow)
-                if not unproven:
-                    trying.narrow(narrower)
+        if self._usual and trying.is_undecided:
+            self._read(trying, shown)
         for given in self._usual:
             if trying.is_undecided and not self._results.are_costly:
                 narrower, unusual = self._followed(shown, given, self._open(trying.found))
@@ -294,11 +285,16 @@ class Judge:
             trying.narrow(one_way)
         return not illegal
 
-    @cached_property
-    def _readings(self) -> Sequence[Callable[..., tuple[Enclosed, tuple[Step, ...]]]]:
-        """How to follow what a compiler shows of narrow values; one way where there are none."""
-        is_narrow = has_narrow_floats(self._module)
-        return (followed_as_stored, followed_unrounded) if is_narrow else (followed_as_stored,)
+    def _read(self, trying: Trying, shown: Shown) -> None:
+        """Resolve undetermined elements that follow from what a compiler shows of narrow values,
+        read in one way or another."""
+        places = self._open(trying.found)
+        given = restricted(self._inlined, places), shown.known, *self._values
+        for enclosed, is_illegal in followed_in_readings(*given, **self._most_usual):
+            if not is_illegal:
+                trying.narrow(dict(zip(places, arrays_of(enclosed.result), strict=True)))
+            if not trying.is_undecided:
+                return
 
     @cached_property
     def _few(self) -> tuple[str, ...]:

@@ -46,7 +46,11 @@ def usual_budgets(module: Module, peer: Budget) -> list[Budget]:
     if has_narrow_floats(module):
         rounded = [replace(way, keeps_wide=False) for way in ways]
         literal = [replace(way, rewrites=False, contracts=False) for way in rounded]
-        return [usual, *rounded, replace(usual, folds=Folds.SUMS_IN_F32), *folds, *literal]
+        in_f32 = replace(usual, folds=Folds.SUMS_IN_F32)
+        # A function of a narrow type is computed in f32, so it is nearly always rounded correctly;
+        # a fold of hundreds that may each be off by a unit says nothing.
+        exact = [replace(way, rounds_narrow=True) for way in literal] if folds else []
+        return [usual, *rounded, in_f32, *folds, *literal, *exact]
     instructions = (i for c in module.computations for i in c.instructions)
     most = max((leaf.elements for i in instructions for leaf in leaves(i.shape)), default=0)
     return [usual, *folds] if has_sums(module) and most > _FEW else folds

@@ -234,8 +234,61 @@ ENTRY e {{
 
 
 @pytest.mark.parametrize(
-    ("element_type", "count"), [("s32", 2), ("f32", 3), ("f16", 8)], ids=["s32", "f32", "f16"]
+    ("element_type", "count"), [("s32", 2), ("f32", 3), ("f16", 10)], ids=["s32", "f32", "f16"]
 )
 def test_orders_are_tried_where_they_matter(element_type: str, count: int) -> None:
     """Sums of integers round in no type, and f16 that is only moved in none."""
     assert len(usual_budgets(hlo.parse(FOLDED.format(element_type)), XLA_CPU)) == count
+
+
+LOG_SUMS = """HloModule cumlogsumexp
+fold {
+  a = bf16[] parameter(0)
+  b = bf16[] parameter(1)
+  d = bf16[] subtract(a, b)
+  ne = pred[] compare(d, d), direction=NE
+  sum = bf16[] add(a, b)
+  max = bf16[] maximum(a, b)
+  abs = bf16[] abs(d)
+  neg = bf16[] negate(abs)
+  exp = bf16[] exponential(neg)
+  log = bf16[] log-plus-one(exp)
+  both = bf16[] add(max, log)
+  ROOT s = bf16[] select(ne, sum, both)
+}
+ENTRY e {
+  x = bf16[64] parameter(0)
+  z = bf16[] constant(-inf)
+  ROOT r = bf16[64] reduce-window(x, z), window={size=64 pad=63_0}, to_apply=fold
+}
+"""
+
+
+def added_exponentials(one: Array, other: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(one - other)
+        both = np.maximum(one, other) + np.log1p(np.exp(-difference))
+        return np.where(np.isnan(difference), one + other, both)
+
+
+def log_sums(rows: Array) -> Array:
+    """Fold along the last axis, rounded at each step."""
+    state, found = np.full(rows.shape[:-1], -np.inf, rows.dtype), []
+    for step in range(rows.shape[-1]):
+        state = added_exponentials(state, rows[..., step])
+        found.append(state)
+    return np.stack(found, -1)
+
+
+def test_long_folds_by_functions_of_narrow_types_are_within() -> None:
+    """In intervals, a chance that an exponential is rounded the other way grows with each step."""
+    bf16 = ml_dtypes.bfloat16
+    x = np.random.default_rng(2).standard_normal(64).astype(np.float32).astype(bf16)
+    inside = log_sums(x.reshape(4, 16))
+    before = np.concatenate([np.full(1, -np.inf, bf16), log_sums(inside[:, -1])[:-1]])
+    of_blocks = added_exponentials(inside, before[:, None]).reshape(-1)
+    module = hlo.parse(LOG_SUMS)
+    for actual in (log_sums(x), of_blocks):
+        found = counts(module, x, actual)
+        assert found[EQUAL] + found[WITHIN] == 64
+    assert counts(module, x, of_blocks * bf16(1.125))[UNDETERMINED] > 32

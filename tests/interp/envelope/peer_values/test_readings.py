@@ -14,7 +14,7 @@ from hlo.module import Module
 from hlo.values import Array
 from interp.envelope.budget import XLA_CPU, Budget
 from interp.envelope.judgement import Judge
-from interp.envelope.verdict import OUTSIDE, UNDETERMINED
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED, WITHIN
 
 K = 288
 PRODUCT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -144,3 +144,96 @@ def test_an_error_beside_an_unrounded_value_is_not_legal() -> None:
 def test_unrounded_values_are_for_those_who_may_keep_them() -> None:
     found = judged(attention(), ATTENTION, "r", replace(XLA_CPU, keeps_wide=False))
     assert found[UNDETERMINED] + found[OUTSIDE] > 0
+
+
+CONVERTED = f"""HloModule converted
+sum {{
+  a = bf16[] parameter(0)
+  b = bf16[] parameter(1)
+  ROOT s = bf16[] add(a, b)
+}}
+ENTRY e {{
+  x = bf16[4,{K}] parameter(0)
+  w = bf16[{K},{K}] parameter(1)
+  a = bf16[4,{K}] dot(x, w), {PRODUCT}
+  t = bf16[4,{K}] multiply(a, a)
+  b = bf16[4,{K}] subtract(t, x)
+  zero = bf16[] constant(0)
+  s = bf16[4] reduce(t, zero), dimensions={{1}}, to_apply=sum
+  m = bf16[4,{K}] broadcast(s), dimensions={{0}}
+  q = bf16[4,{K}] multiply(m, x)
+  f = f32[4,{K}] convert(q)
+  g = f32[4,{K}] sine(f)
+  h = bf16[4,{K}] convert(g)
+  c = bf16[4,{K}] dot(b, w), {PRODUCT}
+  u = bf16[4,{K}] multiply(c, h)
+  d = bf16[4,{K}] subtract(u, b)
+  ROOT r = f32[4,{K}] convert(d)
+}}
+"""
+
+
+def converted(error: float = 0.0) -> dict[str, Array]:
+    """Round each step, also of the sum, but not before conversions to f32. ``error`` is added to
+    one row of ``q``."""
+    x, w = given()
+    a = (x.astype(np.float32) @ w.astype(np.float32)).astype(BF16)
+    t = a * a
+    b = t - x
+    s = np.add.accumulate(t, axis=1)[:, -1]
+    f = s.astype(np.float32)[:, None] * x.astype(np.float32)
+    f[0] += np.float32(error)
+    h = np.sin(f).astype(BF16)
+    c = (b.astype(np.float32) @ w.astype(np.float32)).astype(BF16)
+    u = c * h
+    values = {"x": x, "w": w, "a": a, "t": t, "b": b, "s": s, "q": f.astype(BF16), "f": f}
+    values["m"] = np.broadcast_to(s[:, None], x.shape)
+    rest = {"g": np.sin(f), "h": h, "c": c, "u": u, "d": u - b}
+    return {**values, **rest, "r": u.astype(np.float32) - b.astype(np.float32)}
+
+
+def test_what_is_unrounded_before_conversions_alone_is_determined() -> None:
+    """The sum is legal as its steps are rounded, ``f`` as ``q`` is not, on that sum, and the result
+    as ``d`` is not, on those."""
+    found = judged(converted(), CONVERTED, "r")
+    assert found[OUTSIDE] == 0
+    assert found[UNDETERMINED] < K * 4 // 100
+
+
+def test_an_error_before_a_conversion_makes_no_result_legal() -> None:
+    found = judged(converted(error=30.0), CONVERTED, "r")
+    assert found[UNDETERMINED] + found[OUTSIDE] > K // 2
+
+
+ANGLES = f"""HloModule angles
+sum {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+ENTRY e {{
+  x = f32[4,{K}] parameter(0)
+  n = f32[4] parameter(1)
+  zero = f32[] constant(0)
+  d = f32[4] reduce(x, zero), dimensions={{1}}, to_apply=sum
+  a = f32[4] atan2(d, n)
+  ROOT r = f32[4] exponential(a)
+}}
+"""
+
+
+def angles(sign: int) -> dict[str, Array]:
+    """Add up numbers that cancel, take the angle of the zero beside a negative number, and its
+    exponential one unit off."""
+    half = np.random.default_rng(0).normal(size=(4, K // 2)).astype(np.float32)
+    x = np.concatenate([half, -half[:, ::-1]], axis=1)
+    a = np.full(4, sign * np.pi, np.float32)
+    values = {"x": x, "n": np.full(4, -1, np.float32), "d": np.zeros(4, np.float32), "a": a}
+    return {**values, "r": np.nextafter(np.exp(a), np.float32(np.inf))}
+
+
+def test_zeros_that_are_shown_have_the_sign_that_is_shown() -> None:
+    """Beside a branch cut a zero that may be a flushed subnormal of either sign opens the angle."""
+    assert judged(angles(1), ANGLES, "r")[WITHIN] == 4
+    found = judged(angles(-1), ANGLES, "r")
+    assert found[UNDETERMINED] == 4
