@@ -19,8 +19,9 @@ from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import each
 from hlo.types import TupleShape
 from interp.envelope.budget import Budget
-from interp.envelope.defining_equations import is_judged_factorisation
+from interp.envelope.defining_equations.factorisations import is_judged_factorisation
 from interp.envelope.elementwise_chains import unstored
+from interp.envelope.enclosed_values import points
 from interp.envelope.enclosure import Enclosure, Value, point
 from interp.envelope.evaluation import enclose
 from interp.envelope.exact_trips import LoopName, exact_trips
@@ -36,6 +37,7 @@ from interp.envelope.recorded_values import (
 )
 from interp.envelope.value_names import Place, branch_name, states_name, trips_name
 from interp.envelope.watching import Condition
+from interp.ops.custom_call import target_of
 
 _WIDE = 2.0**-8  # of the numbers around: here an envelope starts anew
 # What a compiler may do as a part of the instruction before. Of ``transpose(dot(a, b))`` it makes
@@ -118,6 +120,8 @@ class _Trial:
         name = place.named(instruction.name)
         if instruction.opcode == "conditional":
             self._conditionals.setdefault(name, (place, instruction))
+        if is_judged_factorisation(instruction) and self._is_wide(value):
+            return self._factored(place, instruction, operands)
         if instruction.name in facts.given or not isinstance(value, Enclosure):
             return None
         (self._exact if value.is_point else self._loose).add(name)
@@ -136,6 +140,25 @@ class _Trial:
             self._anchor(place, facts.ends.get(wanted, wanted))
         # A judge has the peer's number only at the last copy; up to there the interval stays.
         return None if instruction.name in facts.ends else point(centre)
+
+    def _is_wide(self, value: Value) -> bool:
+        parts = value if isinstance(value, tuple) else (value,)
+        found = [x for x in parts if isinstance(x, Enclosure)]
+        return any(self._widths.middle_of_wide(x) is not None for x in found)
+
+    def _factored(self, place: Place, factorisation: Instruction, operands: Sequence[Any]) -> Value:
+        """Anchor a factorisation and its uncertain operands; return the factors of the operands'
+        midpoints. Midpoints of the factors' intervals may be factors of nothing: of any number
+        it is zero, and that of a status is a failure, after which all else is NaN."""
+        facts = self._of(place)
+        if self._begins_anew(place):
+            asked = [x for x in factorisation.operands if place.named(x) in self._loose]
+            results = factorisations(place.computation)[factorisation.name]
+            for wanted in (*(facts.ends.get(x, x) for x in asked), *results):
+                self._anchor(place, wanted)
+        factors = target_of(str(factorisation.attributes["custom_call_target"]))
+        config = factorisation.annotations.get("backend_config", "")
+        return points(factors(tuple(map(middle, operands)), factorisation.shape, config))
 
     def _begins_anew(self, place: Place) -> bool:
         """Test whether no loop around entered this trip with an uncertain state. Otherwise the

@@ -15,10 +15,10 @@ import numpy as np
 
 from hlo.module import Instruction, Module
 from hlo.values import Array
-from interp.envelope import defining_equations
 from interp.envelope.anchors import LAYS_OUT
 from interp.envelope.boolean_masks import is_ever, never
 from interp.envelope.budget import Budget
+from interp.envelope.defining_equations import factorisations
 from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosure import (
     Enclosure,
@@ -294,7 +294,7 @@ class Followed:
             return None
         target = str(instruction.attributes["custom_call_target"])
         config = instruction.annotations.get("backend_config", "")
-        is_legal = defining_equations.checked(target, matrices, actual, config)
+        is_legal = factorisations.checked(target, matrices, actual, config)
         if is_legal is False and all(map(all_certain, operands)):
             kinds_ = np.full(actual[0].shape, KINDS.index(OUTSIDE), np.int8)
             why = "no matrix near the operand has these factors"

@@ -1,0 +1,1 @@
+"""Judge factors of matrices and solutions of systems by the equations that define them."""
