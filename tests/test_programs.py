@@ -70,6 +70,19 @@ def test_nothing_but_known_defects_is_outside(name: str, floats: str, xla: XLA) 
     assert not found.suspects
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "by_hand.singular_matrices.gradient_through_shampoo",
+        "by_hand.singular_matrices.whitened_by_cholesky",
+        "by_hand.mere_roundings.gradient_of_decibels_of_a_tone",
+    ],
+)
+def test_what_follows_is_judged_on_shown_values(xla: XLA, name: str) -> None:
+    counts = whole(Examiner(Functions((name,), 0, 60.0), xla).chunk(0)).tally(name)
+    assert not counts["undetermined"] and not counts[OUTSIDE] and sum(counts.values())
+
+
 def test_what_is_wrong_is_outside(xla: XLA) -> None:
     """XLA's results, but for the first element."""
 

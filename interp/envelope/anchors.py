@@ -10,27 +10,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.rewriting import each
-from hlo.types import TupleShape
+from hlo.values import Array
 from interp.envelope.budget import Budget
+from interp.envelope.defining_equations.all_results import factorisations
 from interp.envelope.defining_equations.factorisations import is_judged_factorisation
 from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosed_values import points
 from interp.envelope.enclosure import Enclosure, Value, point
 from interp.envelope.evaluation import enclose
+from interp.envelope.exact_decisions import exact_decisions
 from interp.envelope.exact_trips import LoopName, exact_trips
 from interp.envelope.memoisation.memo import Memo
 from interp.envelope.midpoints import KnownWidths, is_unbounded, middle
 from interp.envelope.recorded_values import (
     MOST_TRIPS,
     can_be_stored,
-    element,
     is_recordable,
     state_sources,
     stored_elements,
@@ -61,7 +60,8 @@ def planned(
     operands that are not points, too (a sum of many nearly known operands is wide and says nothing
     of the steps to it). Of a value that is only copied, reshaped or transposed the last copy is
     anchored: so most compilers still see the same program."""
-    trial = _Trial(module, lambda: exact_trips(module, arrays, seed))
+    given = module, arrays, seed
+    trial = _Trial(module, lambda: exact_trips(*given), lambda: exact_decisions(*given))
     enclose(module, *arrays, peer=peer, seed=seed, watcher=trial, memo=memo)
     return trial.plan()
 
@@ -94,9 +94,14 @@ class _Trial:
     """A watcher that replaces wide enclosures by their midpoints and collects the values to
     anchor."""
 
-    def __init__(self, module: Module, exact_trips: Callable[[], Mapping[LoopName, int]]) -> None:
+    def __init__(
+        self,
+        module: Module,
+        exact_trips: Callable[[], Mapping[LoopName, int]],
+        exact_decisions: Callable[[], Mapping[str, Array]],
+    ) -> None:
         self._module = module
-        self._exact_trips = cache(exact_trips)
+        self._exact_trips, self._exact_decisions = cache(exact_trips), cache(exact_decisions)
         self._facts: dict[str, _Facts] = {}  # of each computation
         self._widths = KnownWidths(_WIDE)
         self._loose: set[str] = set()
@@ -130,7 +135,10 @@ class _Trial:
         centre = self._widths.middle_of_wide(value)
         if centre is None:
             return None
-        self._decided |= not value.element_type.is_inexact
+        if not value.element_type.is_inexact:
+            self._decided = True
+            if place.computation is self._module.entry:
+                centre = self._exact_decisions().get(instruction.name, centre)
         if not self._begins_anew(place):
             return None if instruction.name in facts.ends else point(centre)
         is_open = bool(is_unbounded(value).any())
@@ -328,49 +336,6 @@ def _middles(value: Value) -> Value:
     if isinstance(value, tuple):
         return tuple(map(_middles, value))
     return None if value is None else point(middle(value))
-
-
-def factorisations(computation: Computation) -> dict[str, list[str]]:
-    """Map each custom call that is a matrix factorisation to the get-tuple-elements of its results,
-    in order of their index (to itself, if its result is an array)."""
-    found: dict[str, list[str]] = {}
-    for instruction in computation.instructions:
-        if is_judged_factorisation(instruction):
-            is_tuple = isinstance(instruction.shape, TupleShape)
-            found[instruction.name] = [] if is_tuple else [instruction.name]
-        elif instruction.opcode == "get-tuple-element" and instruction.operands[0] in found:
-            results = found[instruction.operands[0]]
-            # with_all_results put one of each index, in order, right behind the call: others repeat
-            # them.
-            if instruction.attributes["index"] == len(results):
-                results.append(instruction.name)
-    return found
-
-
-def with_all_results(module: Module) -> Module:
-    """Add the missing get-tuple-elements of each factorisation, so that a peer can be asked for all
-    its factors: the equation that judges one of them needs the others."""
-    return each(module, _with_all_results)
-
-
-def _with_all_results(computation: Computation) -> Computation:
-    instructions: list[Instruction] = []
-    root = computation.root
-    for instruction in computation.instructions:
-        instructions.append(instruction)
-        shape = instruction.shape
-        if not isinstance(shape, TupleShape) or not is_judged_factorisation(instruction):
-            continue
-        results = [
-            element(f"{instruction.name}.with.{number}", part, instruction.name, number)
-            for number, part in enumerate(shape.elements)
-        ]
-        instructions += results
-        if instruction.name == root:  # else nothing would read them
-            root = f"{instruction.name}.with"
-            whole = tuple(result.name for result in results)
-            instructions.append(Instruction(root, shape, "tuple", whole, {}))
-    return replace(computation, instructions=tuple(instructions), root=root)
 
 
 def _laid_out(computation: Computation) -> dict[str, str]:

@@ -14,6 +14,7 @@ from hlo.types import leaves
 from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.budget import Budget
+from interp.envelope.defining_equations.all_results import with_all_results
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.memoisation.memo import Memo
@@ -393,4 +394,4 @@ class Judge:
 def inlined(module: Module) -> Module:
     """Write a program out for its values in between to be named: without calls, with names that do
     not look like those of values in loops, and with all results of each factorisation."""
-    return anchors.with_all_results(with_plain_names(inline(module)))
+    return with_all_results(with_plain_names(inline(module)))

@@ -42,6 +42,7 @@ FAMILIES = (
     "by_hand.bits_and_dates",
     "by_hand.signals_and_images",
     "by_hand.matrices_and_places",
+    "by_hand.mere_roundings",
     "by_hand.singular_matrices",
     "by_hand.graphs_and_tables",
     "by_hand.waves_and_circuits",

@@ -12,7 +12,8 @@ from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import IDENTITY, MOVES, having
 from hlo.passes.rewriting import integers
 from hlo.types import ArrayShape, Shape
-from interp.envelope.anchors import LAYS_OUT, factorisations
+from interp.envelope.anchors import LAYS_OUT
+from interp.envelope.defining_equations.all_results import factorisations
 from interp.envelope.recorded_values import state_sources
 
 _PART = LAYS_OUT | {"get-tuple-element"}

@@ -13,6 +13,7 @@ import hlo
 from hlo.values import Array
 from interp.envelope import anchors
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.defining_equations.all_results import with_all_results
 from interp.envelope.defining_equations.factorisations import checked
 
 LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
@@ -126,6 +127,6 @@ def test_anchors_after_a_factorisation_that_is_open() -> None:
     """The status of what may be anything may be a failure, after which all is NaN, and nothing of
     it is wide: no anchor was planned there."""
     matrix = np.diag(np.float32([1, 1, 1 + 2**-22, 2])) * np.float32(1.7)
-    module = anchors.with_all_results(hlo.parse(GAP))
+    module = with_all_results(hlo.parse(GAP))
     names = anchors.planned(module, matrix, peer=XLA_CPU).names
     assert {"f.with.0", "f.with.1", "f.with.2", "shifted", "back"} <= {*names}

@@ -13,6 +13,7 @@ import interp
 from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.defining_equations.all_results import with_all_results
 from interp.envelope.defining_equations.factorisations import checked, is_judged_factorisation
 from interp.envelope.judgement import Judge
 from interp.envelope.peer_values.followed import followed
@@ -307,7 +308,7 @@ def test_what_follows_is_judged_on_the_peer_s_own_factors() -> None:
     """All results of the factorisation are asked for, used or not."""
     matrix = drawn((64, 64), "f4")
     matrix[0] = matrix[1] * np.float32(1.0001)  # nearly singular: the factors are far apart
-    module = anchors.with_all_results(hlo.parse(SOLVE))
+    module = with_all_results(hlo.parse(SOLVE))
     names = anchors.planned(module, matrix, peer=XLA_CPU).names
     assert {"f.with.0", "f.with.1", "f.with.2"} <= {*names}
     packed, pivots, info = lu(matrix)
@@ -347,7 +348,7 @@ def test_a_matrix_that_is_not_passed_by_columns_proves_nothing() -> None:
         SOLVE.replace(f",\n    operand_layout_constraints={by_columns}", ""): [],
     }
     for text, wrong_steps in texts.items():
-        module = anchors.with_all_results(hlo.parse(text))
+        module = with_all_results(hlo.parse(text))
         enclosed, wrong = followed(module, own, matrix, peer=XLA_CPU)
         assert [step.instruction.name for step in wrong] == wrong_steps
         (legal,) = arrays_of(enclosed.result)
