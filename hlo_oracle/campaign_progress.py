@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from hlo_oracle import option_types, terminal
+from hlo_oracle.command import process
 from hlo_oracle.plurals import counted
 from hlo_oracle.progress_line import ProgressLine
 from hlo_oracle.terminal import one_line
@@ -109,15 +110,21 @@ def run(
     finish: Callable[[Directory], None] = lambda directory: None,
 ) -> int:
     """Run a campaign of ``examples`` on this machine with the common options, and print its
-    outcome; return the exit status, 1 for findings. ``what`` names the examples; ``line`` formats
-    the results so far, ``table`` yields the lines printed at the end, ``facts`` are fields of the
-    JSON object; ``finish`` is called with the directory in either case."""
+    outcome; return the exit status, 1 for findings. Ctrl-C ends the process, with 130. ``what``
+    names the examples; ``line`` formats the results so far, ``table`` yields the lines printed at
+    the end, ``facts`` are fields of the JSON object; ``finish`` is called with the directory in
+    either case."""
     from fuzz.campaign.directory import Directory
 
     with directory_of(given.state) as path:
         chunks = -(-examples // subject.size)
         totals = run_here(path, subject, chunks, given)
-        total = watched(totals, path, what, line, is_kept=True)
+        try:
+            total = watched(totals, path, what, line, is_kept=True)
+        except KeyboardInterrupt:
+            if given.state is not None:
+                print(f"the same command goes on from {path}", file=sys.stderr)
+            sys.exit(process.interrupted())
         directory = Directory(path, subject.facts)
         found = directory.found()
         finish(directory)
