@@ -89,12 +89,17 @@ def directory_of(given: Path | None) -> Iterator[Path]:
 
 
 def run_here(
-    path: Path, subject: Subject, chunks: int, given: argparse.Namespace
+    path: Path,
+    subject: Subject,
+    chunks: int,
+    given: argparse.Namespace,
+    examples: float = float("inf"),
 ) -> Iterator[Chunk]:
-    """Run a campaign on this machine with the common options, yielding its totals."""
+    """Run a campaign of ``chunks``, or of ``examples`` if these are fewer, on this machine with the
+    common options, yielding its totals."""
     from fuzz.campaign import local
 
-    limits = local.Limits(chunks, 60 * given.minutes, given.reduce)
+    limits = local.Limits(chunks, 60 * given.minutes, given.reduce, examples)
     return local.run(path, subject, limits, given.workers)
 
 

@@ -27,12 +27,14 @@ _MOST_DEATHS = 10  # of workers, one after the other, before the campaign ends
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limit a campaign: ``chunks`` in all; after ``seconds`` from now no example and no reduction
-    begins; ``reducing`` seconds a failure."""
+    """Limit a campaign: ``chunks`` in all, or ``examples`` if these are fewer, so that the last
+    chunk is left as it is begun; after ``seconds`` from now no example and no reduction begins;
+    ``reducing`` seconds a failure."""
 
     chunks: int
     seconds: float
     reducing: float = 120.0
+    examples: float = float("inf")
 
 
 def run(
@@ -47,10 +49,10 @@ def run(
     are tested one by one; one that kills a worker alone is a finding. Raises Error after several
     deaths in a row."""
     numbers = range(limits.chunks) if numbers is None else numbers
-    until = time.monotonic() + limits.seconds
-    chunks = _Chunks(Directory(path, subject.facts), subject, numbers, until)
+    end = worker.End(time.monotonic() + limits.seconds, limits.examples)
+    chunks = _Chunks(Directory(path, subject.facts), subject, numbers, end)
     totals = Totals(chunks.directory)
-    opener = partial(worker.chunk_worker, path, subject, limits.reducing, until)
+    opener = partial(worker.chunk_worker, path, subject, limits.reducing, end)
     pool = WorkerPool(
         opener,
         workers=workers,
@@ -91,19 +93,19 @@ class _Chunks:
     """Schedule chunks until time is up, and single examples of chunks that killed a worker."""
 
     def __init__(
-        self, directory: Directory, subject: Subject, numbers: Iterable[int], until: float
+        self, directory: Directory, subject: Subject, numbers: Iterable[int], end: worker.End
     ) -> None:
         self.directory, self._subject = directory, subject
         self._numbers = iter(numbers)
         self._held: list[int] = []  # those that others had claimed
-        self._until = until
+        self._end = end
         self._examples: deque[_Task] = deque()
         self._alone: dict[int, _Alone] = {}
         self._deaths = 0
 
     def next(self) -> _Task | None:
         """Return the next task, None if there is none now."""
-        if time.monotonic() >= self._until:
+        if self._end.is_reached:
             return None
         if self._examples:
             return self._examples.popleft()
@@ -134,9 +136,10 @@ class _Chunks:
             self._write(number, alone)
 
     def _write(self, number: int, alone: _Alone) -> None:
-        """Write what came of examples; without any left the chunk is finished, unless time was up
-        before all failures were reduced."""
-        if alone.left or findings.waiting(self.directory.findings, number):
+        """Write what came of examples; without any left the chunk is finished, unless the campaign
+        ends within it, or time was up before all failures were reduced."""
+        is_cut = self._end.examples_of(number, self._subject.size) < self._subject.size
+        if alone.left or is_cut or findings.waiting(self.directory.findings, number):
             self.directory.begun(number, alone.part)
         else:
             self.directory.done(number, alone.part.outcomes)
@@ -163,7 +166,8 @@ class _Chunks:
         reduced."""
         part = self.directory.part(number)
         waiting = findings.waiting(self.directory.findings, number).values()
-        left = [n for n in range(self._subject.size) if n not in part.examples or n in waiting]
+        examples = self._end.examples_of(number, self._subject.size)
+        left = [n for n in range(examples) if n not in part.examples or n in waiting]
         self._alone[number] = _Alone(len(left), part)
         self._examples += ((number, example) for example in left)
         if not left:

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from fuzz.campaign import findings
@@ -17,18 +18,35 @@ _SHORTER = 4  # so many times, for each sibling
 _EVERY = 1.0  # seconds between two looks of others at what is done of a chunk
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """Say where a campaign ends: when it is ``time``, by the monotonic clock, which is one for all
+    processes of a machine, and after so many ``examples``, counted through all chunks."""
+
+    time: float = float("inf")
+    examples: float = float("inf")
+
+    @property
+    def is_reached(self) -> bool:
+        """Test whether time is up."""
+        return time.monotonic() >= self.time
+
+    def examples_of(self, number: int, size: int) -> int:
+        """Count the examples of a chunk of this size that are before the end."""
+        return int(min(size, max(0, self.examples - number * size)))
+
+
 @contextmanager
 def chunk_worker(
-    path: Path, subject: Subject, reducing: float, until: float = float("inf")
+    path: Path, subject: Subject, reducing: float, end: End | None = None
 ) -> Iterator[Callable[..., Chunk | None]]:
     """Open a worker's function: ``work(number)`` goes on with a chunk, unless another process has
     claimed it; ``work(number, example)`` tests one example and returns its result. ``reducing`` is
-    the time limit of each reduction, in seconds. When it is ``until``, by the monotonic clock,
-    which is one for all processes of a machine, no further example of the chunk and no further
-    reduction begins."""
+    the time limit of each reduction, in seconds. At the ``end`` no further example of the chunk and
+    no further reduction begins."""
     directory = Directory(path, subject.facts)
     with subject.examiner(directory) as examiner:
-        yield _Worker(directory, subject, examiner, reducing, until)
+        yield _Worker(directory, subject, examiner, reducing, end or End())
 
 
 class _Worker:
@@ -38,10 +56,10 @@ class _Worker:
         subject: Subject,
         examiner: Examiner,
         reducing: float,
-        until: float,
+        end: End,
     ) -> None:
         self._directory, self._subject, self._examiner = directory, subject, examiner
-        self._reducing, self._until = reducing, until
+        self._reducing, self._end = reducing, end
 
     def __call__(self, number: int, only: int | None = None) -> Chunk | None:
         if only is not None:
@@ -50,10 +68,6 @@ class _Worker:
             if is_mine:
                 self._go_on(number)
         return None
-
-    @property
-    def _is_late(self) -> bool:
-        return time.monotonic() >= self._until
 
     def _go_on(self, number: int) -> None:
         """Test what is left of a chunk, and write it as finished, or as far as it got."""
@@ -65,10 +79,12 @@ class _Worker:
             self._directory.begun(number, part)
 
     def _test(self, number: int, part: Part) -> bool:
-        """Add the outcomes of examples to those of others; return whether all were tested. Of a new
-        chunk at least one is, so that a campaign of short commands gets on."""
-        left = [n for n in range(self._subject.size) if n not in part.examples]
-        if left and part.examples and self._is_late:
+        """Add the outcomes of examples to those of others; return whether all of the chunk were
+        tested. Of a new chunk at least one is, so that a campaign of short commands gets on."""
+        size = self._subject.size
+        examples = self._end.examples_of(number, size)
+        left = [n for n in range(examples) if n not in part.examples]
+        if left and part.examples and self._end.is_reached:
             return False
         written = time.monotonic()
         for more in self._examiner.chunk(number, left) if left else ():
@@ -81,9 +97,9 @@ class _Worker:
                 written = time.monotonic()
             for suspect in suspects:
                 self._examine(suspect, number)
-            if self._is_late and not part.examples.issuperset(left):
+            if self._end.is_reached and not part.examples.issuperset(left):
                 return False
-        return True
+        return examples == size or part.examples.issuperset(range(size))
 
     def _alone(self, number: int, example: int) -> Chunk:
         """Test one example, after writing its files, which remain if it kills this process. One
@@ -109,7 +125,7 @@ class _Worker:
         """Test examples again whose failures wait for their reduction, and reduce those; what does
         not fail again is flaky."""
         for example in sorted(set(waiting.values())):
-            if self._is_late:
+            if self._end.is_reached:
                 return
             left = {folder for folder, one in waiting.items() if one == example}
             for suspect in whole(self._examiner.chunk(number, [example])).suspects:
@@ -134,7 +150,7 @@ class _Worker:
         isolated already, and new defects are worth more."""
         kept = self._directory.findings
         if not findings.is_known(kept, suspect):
-            if self._is_late:
+            if self._end.is_reached:
                 return
             self._reduce(suspect, number)
         findings.remove(self._waiting(suspect, number))

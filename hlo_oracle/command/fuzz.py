@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--programs",
         type=option_types.count,
         metavar="N",
-        help="how many in all (default: until time is up)",
+        help="how many in all (default: until time is up); on a cluster whole fifties",
     )
     parser.add_argument(
         "--near",
@@ -167,9 +167,10 @@ def _near(paths: Sequence[Path]) -> Iterator[Module]:
 
 def _totals(options: argparse.Namespace, plan: Plan) -> Iterator[Chunk]:
     """Run the campaign on this machine or on a cluster, yielding its totals."""
+    examples = float("inf") if options.programs is None else options.programs
     chunks = _CHUNKS if options.programs is None else -(-options.programs // plan.size)
     if options.scheduler is None:
-        return campaign_progress.run_here(options.corpus, plan, chunks, options)
+        return campaign_progress.run_here(options.corpus, plan, chunks, options, examples)
     if options.workers != 1:
         raise ArgumentError("--workers are those of this machine: leave out --scheduler")
     require_package("--scheduler", "distributed", "distributed")

@@ -38,3 +38,10 @@ def test_a_subcommand_has_its_own_help(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit) as end:
         main(["run", "--help"])
     assert end.value.code == 0 and "--fuel N" in capsys.readouterr().out
+
+
+def test_the_package_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hlo_oracle", "--version"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("hlo ")
