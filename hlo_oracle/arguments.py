@@ -34,6 +34,7 @@ from hlo.module import Module
 from hlo.operating_system import main_memory
 from hlo.program_file import named
 from hlo.types import (
+    TOKEN,
     ArrayShape,
     Shape,
     TupleShape,
@@ -266,10 +267,10 @@ def _bytes(shape: ArrayShape) -> int:
     return shape.elements * (shape.element_type.numpy.itemsize if shape.element_type.dtype else 0)
 
 
-def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
+def _drawn(rng: np.random.Generator, shape: Shape) -> Any:
     if isinstance(shape, TupleShape):
         return tuple(_drawn(rng, element) for element in shape.elements)
-    return drawn_array(rng, shape)
+    return None if shape.element_type is TOKEN else drawn_array(rng, shape)
 
 
 def drawn_array(rng: np.random.Generator, shape: ArrayShape) -> Array:

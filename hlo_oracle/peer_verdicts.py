@@ -19,7 +19,7 @@ from fuzz.peers.jaxlib_modules import compiler_name
 from fuzz.peers.plugin import Plugin, is_plugin, parsed
 from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
-from hlo.values import Array, Value, arrays_of, placed_arrays
+from hlo.values import Array, Value, arrays_of, placed, placed_arrays
 from hlo_oracle.required_packages import require_package
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Enclosure
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 8
 _TIMEOUT = 600.0  # seconds for one program
+_TOKEN = "a parameter is a token, which arrays alone cannot give: have after-all() make it"
 TRIALS = 24  # of programs with values in between, until they give the results that are judged
 
 
@@ -220,7 +221,8 @@ def examined(
             return Examination(refused=f"the program means nothing: {why}")
         return Examination(crash=_first_line(answer.crash))
     if answer.outputs is None:
-        return Examination(refused=_first_line(answer.error or ""))
+        takes_token = any(leaf is None for _, leaf in placed(values))
+        return Examination(refused=_TOKEN if takes_token else _first_line(answer.error or ""))
     right = list(placed_arrays(exact))
     judging = Judge(module, values, right, peer=budget, seed=seed, trials=TRIALS)
     found = judging.judged(answer.outputs, lambda module: run(hlo.format(module), arrays).outputs)

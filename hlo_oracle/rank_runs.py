@@ -14,7 +14,7 @@ from hlo.bit_equality import Difference, differences
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.ranks import declared, knows_ranks
-from hlo.values import Value, placed, placed_arrays
+from hlo.values import Value, placed_arrays
 from hlo_oracle import option_types
 from interp.ranks import MOST_RANKS
 
@@ -106,10 +106,10 @@ def compiled(
 
 
 def outputs_of(results: tuple[Value, ...]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of all ranks with names; those of rank 3 of several are ``result@3`` or
-    ``{1}@3``."""
+    """Yield the arrays of all ranks with names, without tokens; those of rank 3 of several are
+    ``result@3`` or ``{1}@3``."""
     for rank, result in enumerate(results):
-        for name, array in placed(result):
+        for name, array in placed_arrays(result):
             yield _name(name, rank, len(results)), np.asarray(array)
 
 

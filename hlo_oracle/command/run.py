@@ -83,6 +83,8 @@ def main(options: argparse.Namespace) -> int:
         for name, array in found:
             print(printable(f"{name + ' ' if name else ''}{array.dtype}{list(array.shape)}"))
             print(np.array2string(array, threshold=20, edgeitems=3))
+        if not found:
+            print("no arrays: the results are tokens, or there are none")
     return 0
 
 

@@ -1,10 +1,12 @@
-"""Arguments and environments of a run that the doors of Python refuse."""
+"""Arguments and environments of a run: what is refused, and what is drawn."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from conftest import ROOT, has_c_compiler
 
 import hlo_oracle as ho
 from hlo.errors import ArgumentError
+from hlo_oracle.command.main import main
 
 ADD = """HloModule add
 ENTRY main {
@@ -70,3 +73,33 @@ def test_too_many_threads_in_the_environment(count: int) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith((f"OMP_NUM_THREADS={count}: from 1 to ", "without OpenMP"))
+
+
+TOKEN = """\
+HloModule given_tokens
+ENTRY e {
+  p = (f32[4], token[]) parameter(0)
+  t = token[] parameter(1)
+  x = f32[4] get-tuple-element(p), index=0
+  u = token[] get-tuple-element(p), index=1
+  both = token[] after-all(t, u)
+  y = f32[4] add(x, x)
+  ROOT r = (f32[4], token[]) tuple(y, both)
+}
+"""
+
+
+@needs_c
+def test_tokens_are_given_and_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They were objects of NumPy, which a saved file pickled and JSON had the address of."""
+    file, saved = tmp_path / "tokens.hlo", tmp_path / "saved.npz"
+    file.write_text(TOKEN)
+    assert main(["run", str(file), "--save", str(saved), "--json"]) == 0
+    (described,) = json.loads(capsys.readouterr().out)
+    assert described["output"] == "{0}" and np.load(saved)["{0}"].shape == (4,)
+    assert main(["check", str(file), "--progress", "none"]) == 0
+    assert "1 output equal" in capsys.readouterr().out
+    alone = TOKEN.replace("(f32[4], token[]) tuple(y, both)", "token[] after-all(both)")
+    file.write_text(alone)
+    assert main(["run", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("no arrays: ")
