@@ -88,7 +88,10 @@ def _failure_of(against: Against, command: str | None, case: Case) -> Outcome:
         return failure
     if against.refusal is None:
         return None
-    return refused(against.refusal) if against.is_refused else LeftOut("refused")
+    if against.is_refused:
+        return refused(against.refusal)
+    reason, _, why = against.refusal.partition(": ")  # "the program means nothing: …"
+    return LeftOut(reason, why)
 
 
 # Of the signs of wrong numbers: what others hide comes last, so that a bug has one kind mostly.
