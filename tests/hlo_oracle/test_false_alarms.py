@@ -31,7 +31,8 @@ def test_nothing_is_outside(path: Path, xla: Run) -> None:
     log(sqrt(x)) as log(x) / 2, (x + c) - c as x in another computation, behind a tuple, behind a
     reverse, (x + c) + d as x + (c + d) also of an x computed of constants, 1 / (1 + exp(-x)) in
     f16, x - floor(x) computed in two loops, in one of them with x contracted, equal complex numbers
-    whose parts are subnormal, z / |z| of a |z| that overflows."""
+    whose parts are subnormal, z / |z| of a |z| that overflows, a subnormal constant that is
+    shown as zero beside an opening."""
     text = path.read_text()
     module = hlo.parse(text)
     (values,) = arguments.from_archive(module, path.with_suffix(".npz"))

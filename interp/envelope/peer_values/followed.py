@@ -56,6 +56,7 @@ from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,
     UNDETERMINED,
+    WITHIN,
     Verdict,
     is_wide,
     summary,
@@ -159,7 +160,7 @@ class Followed:
         actual = self.shown.at(place, instruction.name)
         if actual is None or actual.shape != value.shape:  # the room of a bounded array
             return None
-        found = _compared(place, instruction, actual, value)
+        found = self._compared(place, instruction, actual, value)
         if self.note is not None:
             self.note(found)
         return self._taken(found)
@@ -174,7 +175,7 @@ class Followed:
         for number, value in enumerate(state):
             stored = self.shown.state(place, loop.name, number, trip)
             if stored is not None:
-                known = self._taken(_compared(place, loop, stored, value))
+                known = self._taken(self._compared(place, loop, stored, value))
                 after[number] = value if known is None else unstored(known)
         return tuple(after)
 
@@ -204,6 +205,18 @@ class Followed:
         if name not in self.facts:
             self.facts[name] = Facts(self.module, place.computation)
         return self.facts[name]
+
+    def _compared(
+        self, place: Place, instruction: Instruction, actual: Array, legal: Enclosure
+    ) -> Compared:
+        """Compare what is shown with what is legal. A zero for a subnormal number is no step of the
+        program that is judged, which returns neither: one that returns more may flush elsewhere."""
+        found = beside_middle(actual, legal)
+        if self.peer.may_flush(legal.element_type):
+            tiny = float(finfo(legal.low.dtype).smallest_normal)
+            flushed = (actual == 0) & (legal.low < tiny) & (legal.high > -tiny)
+            found = np.where(flushed & (found == KINDS.index(OUTSIDE)), KINDS.index(WITHIN), found)
+        return Compared(place, instruction, actual, legal, found)
 
     def _taken(self, compared: Compared) -> Value:
         place, instruction, actual, value, found = compared
@@ -340,10 +353,6 @@ class Followed:
         high = greatest_of(ends[1], np.clip(ends[3], 0, tiny))
         dtype = known.low.dtype
         return where(small, between(low.astype(dtype), high.astype(dtype), known.nan), known)
-
-
-def _compared(place: Place, instruction: Instruction, actual: Array, legal: Enclosure) -> Compared:
-    return Compared(place, instruction, actual, legal, beside_middle(actual, legal))
 
 
 def _is_anything(value: Enclosure) -> Array:
